@@ -1,0 +1,51 @@
+# Two commands for people: `make app` and `make test`. The rest is for contributors.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8501
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+
+.PHONY: app test lint types unit browser bench chromium lock clean
+
+app: $(VENV)/.runtime
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: lint types unit browser
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
+	$(BIN)/ty check --error-on-warning
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "not browser"
+
+browser: $(VENV)/.dev chromium
+	$(BIN)/python -m pytest -m browser
+
+bench: $(VENV)/.dev chromium
+	$(BIN)/python -m tests.bench
+
+# Debian's chromium drives the browser tests; CHROMIUM=/path/to/chrome uses another one.
+chromium:
+	@sh tests/browser/ensure_chromium.sh
+
+# The lock files name every package with its hashes and no index host.
+lock: $(VENV)/.dev
+	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml --group dev -o requirements-dev.txt
+
+# A stamp per lock file: a second start installs nothing.
+$(VENV)/.runtime: requirements.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) -r requirements.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+	$(PIP_INSTALL) -r requirements-dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""Pure functions: architecture, memory, and what follows from them."""

@@ -1,0 +1,1 @@
+"""Memory per GPU: what a deployment needs and what its engine reserves."""

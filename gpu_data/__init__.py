@@ -1,0 +1,1 @@
+"""Facts about GPUs, models and number formats, each with its source."""

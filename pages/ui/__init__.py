@@ -1,0 +1,1 @@
+"""View parts shared by the pages."""
