@@ -27,4 +27,6 @@ bars = [
     for part, share in (("weights", 16), ("KV cache", 1), ("activations", 2), ("overhead", 1), ("reserve", 3))
 ]
 layout = {"barmode": "stack", "height": 320, "xaxis": {"range": [0, 120], "title": {"text": "GiB"}}}
-st.plotly_chart({"data": bars, "layout": layout}, key="bars", config={"displayModeBar": False}, alt="Floor chart")
+st.plotly_chart(
+    {"data": bars, "layout": layout}, key="bars", config={"displayModeBar": False}, alt="Floor chart"
+)

@@ -1,0 +1,175 @@
+"""Speed of the pages against the Streamlit floor, in a real Chromium: `make bench`.
+
+Both apps run on the same machine in the same run and are measured alternately, because absolute times depend on
+the machine. Reported are medians and their ratio to the floor; nothing here is an assertion.
+
+- release: a slider lets go -> the last change of the page (document mutations have been quiet since)
+- first: a fresh browser profile on a warm server -> first verdict (app), first chart (floor)
+- drag: redraws a second of the live component while the pointer moves, and WebSocket messages sent meanwhile
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.server import CHROMIUM_ARGS, chromium_path, running
+
+FLOOR_APP = Path(__file__).with_name("floor_app.py")
+APP = Path(__file__).resolve().parents[2] / "app.py"
+QUIET_MS = 500
+
+# Times every change of the document; `lastChange` is what the measurements read.
+WATCH = """() => {
+  window.lastChange = performance.now();
+  new MutationObserver(() => { window.lastChange = performance.now(); })
+    .observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true});
+}"""
+IDLE = """quiet => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+  && performance.now() - window.lastChange > quiet"""
+
+
+def settle(page: Page) -> None:
+    """Wait until the script has ended and the document has been quiet."""
+    page.wait_for_function(IDLE, arg=QUIET_MS, timeout=60_000)
+
+
+def release_ms(page: Page, press: Callable[[], None]) -> float:
+    """From the release of a control to the last change it causes [ms]."""
+    settle(page)
+    start = page.evaluate("performance.now()")
+    press()
+    page.wait_for_function("start => window.lastChange > start + 1", arg=start, timeout=60_000)
+    settle(page)
+    return page.evaluate("window.lastChange") - start
+
+
+@contextmanager
+def fresh(browser: Browser) -> Iterator[Page]:
+    """A page in a profile that has never seen the app."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def first_ms(browser: Browser, url: str, selector: str) -> float:
+    """From navigation to the first sight of `selector` in a fresh profile [ms]."""
+    with fresh(browser) as page:
+        start = time.perf_counter()
+        page.goto(url, wait_until="commit")
+        page.wait_for_selector(selector, state="visible", timeout=60_000)
+        return (time.perf_counter() - start) * 1e3
+
+
+def drag(page: Page, selector: str, seconds: float = 2.0) -> dict[str, float]:
+    """Redraws a second and messages sent while the pointer drags the component's slider."""
+    sent: list[object] = []
+    page.on("websocket", lambda ws: ws.on("framesent", lambda _frame: sent.append(ws)))
+    page.reload()
+    slider = page.locator(selector).first
+    slider.wait_for(state="visible")
+    page.evaluate(WATCH)
+    settle(page)
+    box = slider.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.2, y)
+    page.mouse.down()
+    before = len(sent)
+    page.evaluate(
+        """selector => {
+          const find = root => root.querySelector(selector)
+            ?? [...root.querySelectorAll('*')].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean);
+          const output = find(document).getRootNode().querySelector('[data-bars]');
+          window.redraws = 0;
+          let dirty = false;
+          new MutationObserver(() => { dirty = true; })
+            .observe(output, {subtree: true, childList: true, attributes: true, characterData: true});
+          const frame = () => { if (dirty) { window.redraws += 1; dirty = false; } requestAnimationFrame(frame); };
+          requestAnimationFrame(frame);
+        }""",
+        selector,
+    )
+    start = time.perf_counter()
+    steps = 0
+    while time.perf_counter() - start < seconds:
+        share = 0.5 + 0.4 * (2 * abs((steps / 60) % 1 - 0.5) - 0.5) * 2
+        page.mouse.move(box["x"] + box["width"] * share, y)
+        steps += 1
+    elapsed = time.perf_counter() - start
+    redraws = page.evaluate("window.redraws")
+    during = len(sent) - before
+    page.mouse.up()
+    return {
+        "redraws_per_s": redraws / elapsed,
+        "moves_per_s": steps / elapsed,
+        "messages_during_drag": during,
+    }
+
+
+def measure(runs: int) -> dict[str, object]:
+    """All figures of the bench, alternating the app and the floor."""
+    with (
+        running(APP) as app_url,
+        running(FLOOR_APP) as floor_url,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=CHROMIUM_ARGS)
+        sights = {"app": (app_url, "[data-verdict]"), "floor": (floor_url, ".js-plotly-plot .barlayer")}
+        for url, selector in sights.values():
+            first_ms(browser, url, selector)  # warms the server
+        first: dict[str, list[float]] = {"app": [], "floor": []}
+        for _ in range(runs):
+            for name, (url, selector) in sights.items():
+                first[name].append(first_ms(browser, url, selector))
+
+        release: dict[str, list[float]] = {"app": [], "floor": []}
+        with fresh(browser) as app, fresh(browser) as floor:
+            for page, url, selector in (
+                (app, app_url, "input[type=range][data-scrubber]"),
+                (floor, floor_url, "input[type=range]"),
+            ):
+                page.goto(url)
+                page.locator(selector).first.wait_for(state="attached", timeout=60_000)
+                page.evaluate(WATCH)
+                settle(page)
+            for run in range(runs * 4):
+                key = "ArrowRight" if run % 2 else "ArrowLeft"
+                for name, page, selector in (
+                    ("app", app, "input[type=range][data-scrubber]"),
+                    ("floor", floor, "input[type=range]"),
+                ):
+                    slider = page.locator(selector).first
+                    slider.focus()
+                    release[name].append(
+                        release_ms(page, lambda page=page, key=key: page.keyboard.press(key))
+                    )
+            dragged = drag(app, "input[type=range][data-scrubber]")
+        browser.close()
+    medians = {
+        kind: {name: statistics.median(values) for name, values in figures.items()}
+        for kind, figures in (("first_ms", first), ("release_ms", release))
+    }
+    for figures in medians.values():
+        figures["ratio"] = figures["app"] / figures["floor"]
+    return {**medians, "drag": dragged}
+
+
+def main() -> None:
+    """Print the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=8)
+    print(json.dumps(measure(parser.parse_args().runs), indent=2))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
