@@ -1,0 +1,169 @@
+"""Types of the number-format tables: how a tensor is stored, which tensors a format touches, who runs it.
+
+Tables are data (`formats.toml`, `gguf_formats.toml`); the interpreter is `calculators.formats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class Frozen(BaseModel):
+    """Base of all tables: immutable, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Storage(Frozen):
+    """How the numbers of one tensor of shape (out_features, in_features) lie in memory.
+
+    bytes = elements * bits / 8 + ceil(out / block[0]) * ceil(in / block[1]) * block_bytes
+            + out * out_bytes + in * in_bytes + tensor_bytes
+    A row length that `row_multiple` does not divide is stored as `fallback` instead.
+    """
+
+    id: str
+    bits: NonNegative = 0  # packed numbers alone [bit per element]
+    block: tuple[PositiveInt, PositiveInt] | None = None  # (out, in) elements that share block_bytes
+    block_bytes: NonNegative = 0  # scale and zero point, or the whole block where bits = 0 [byte]
+    out_bytes: NonNegative = 0  # per output channel [byte]
+    in_bytes: NonNegative = 0  # per input channel [byte]
+    tensor_bytes: NonNegative = 0  # per tensor [byte]
+    row_multiple: PositiveInt = 1
+    fallback: Storage | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _has_bits(self) -> Storage:
+        if self.bits == 0 and self.block is None:
+            raise ValueError(f"storage {self.id}: neither bits nor block")
+        if self.row_multiple > 1 and self.fallback is None:
+            raise ValueError(f"storage {self.id}: row_multiple without fallback")
+        return self
+
+    @property
+    def bits_per_element(self) -> float:
+        """Bits per element of an infinitely large tensor, scales included."""
+        if self.block is None:
+            return self.bits
+        return self.bits + 8 * self.block_bytes / (self.block[0] * self.block[1])
+
+
+LayerSet = Literal[
+    "all",
+    "more_bits",
+    "first_8th",
+    "first_16th",
+    "middle_6_8ths",
+    "first_2",
+    "first_4",
+]
+
+
+class Rule(Frozen):
+    """Tensors of these roles are stored so, when every trait of the model holds and in these layers.
+
+    The first rule that matches decides. `fallback` replaces the storage's own one.
+    """
+
+    roles: tuple[str, ...]
+    storage: Storage
+    when: tuple[str, ...] = ()
+    layers: LayerSet = "all"
+    fallback: Storage | None = None
+
+
+class Padding(Frozen):
+    """Expert tensors as an engine's kernel wants them: sizes rounded up after the tensor-parallel split."""
+
+    id: str
+    engine: str
+    label: str
+    hidden_multiple: PositiveInt = 1
+    intermediate_multiple: PositiveInt = 1
+    source: str
+
+
+class NativeRecipe(Frozen):
+    """Which format a checkpoint's own `quantization_config` means; the first that matches decides."""
+
+    methods: tuple[str, ...]
+    schemes: tuple[str, ...] = ()  # quant_algo or compressed-tensors format; empty = any
+    bits: tuple[int, ...] = ()  # empty = any
+    block: bool | None = None  # True = weight_block_size given, False = not given, None = either
+    format: WeightFormat
+
+
+class SupportRule(Frozen):
+    """One sentence on which GPUs run a format, and how; the first rule that matches decides.
+
+    A condition that the GPU's row leaves unknown does not match.
+    """
+
+    state: Literal["native", "storage", "no"]
+    reason: str
+    source: str
+    vendors: tuple[str, ...] = ()  # empty = any
+    min_compute_capability: float | None = None  # NVIDIA's number
+    max_compute_capability: float | None = None  # inclusive
+    gfx: tuple[str, ...] = ()  # AMD's target names
+    has: tuple[str, ...] = ()  # each of these peak columns is filled
+    lacks: tuple[str, ...] = ()  # each of these dtypes is in unsupported_dtypes
+
+
+class WeightFormat(Frozen):
+    """A way to store a model's weights: rules by tensor role, and what stays in `rest`."""
+
+    id: str
+    label: str
+    kind: Literal["plain", "float", "integer", "gguf", "native"]
+    nominal_bits: PositiveFloat  # what the name says [bit per weight]
+    compute_dtype: str  # what the tensor cores would multiply in when the format is native
+    rest: Storage  # what no rule touches
+    rules: tuple[Rule, ...] = ()
+    paddings: tuple[Padding, ...] = ()
+    recipes: tuple[NativeRecipe, ...] = ()
+    support: tuple[SupportRule, ...] = ()
+    engines: tuple[str, ...] = ()
+    note: str = ""
+    source: str
+
+
+class KvFormat(Frozen):
+    """How keys and values are stored in the cache."""
+
+    id: str
+    label: str
+    bits: PositiveFloat  # numbers alone [bit per element]
+    block: PositiveInt | None = None  # elements that share block_bytes; None with block_bytes = one head row
+    block_bytes: NonNegative = 0
+    compute_dtype: str
+    engines: tuple[str, ...]  # whose option accepts it
+    engine_names: Mapping[str, str] = {}  # how each engine's option spells it
+    support: tuple[SupportRule, ...] = ()
+    note: str = ""
+    source: str
+
+
+class LabelRule(Frozen):
+    """Words people and logs use for a format. `pattern` is a full-match regular expression on lower case."""
+
+    pattern: str
+    format: str | None = None
+    assumption: str = ""
+    refused: str = ""
+
+    @model_validator(mode="after")
+    def _decides(self) -> LabelRule:
+        if (self.format is None) == (not self.refused):
+            raise ValueError(f"label {self.pattern}: exactly one of format and refused")
+        return self
+
+
+Storage.model_rebuild()
+NativeRecipe.model_rebuild()
