@@ -1,7 +1,7 @@
 """Speed of the pages against the Streamlit floor, in a real Chromium: `make bench`.
 
-Both apps run on the same machine in the same run and are measured alternately, because absolute times depend on
-the machine. Reported are medians and their ratio to the floor; nothing here is an assertion.
+Both apps run on the same machine in the same run and are measured alternately, because absolute times
+depend on the machine. Reported are medians and their ratio to the floor; nothing here is an assertion.
 
 - release: a slider lets go -> the last change of the page (document mutations have been quiet since)
 - first: a fresh browser profile on a warm server -> first verdict (app), first chart (floor)
@@ -94,7 +94,10 @@ def drag(page: Page, selector: str, seconds: float = 2.0) -> dict[str, float]:
           let dirty = false;
           new MutationObserver(() => { dirty = true; })
             .observe(output, {subtree: true, childList: true, attributes: true, characterData: true});
-          const frame = () => { if (dirty) { window.redraws += 1; dirty = false; } requestAnimationFrame(frame); };
+          const frame = () => {
+            if (dirty) { window.redraws += 1; dirty = false; }
+            requestAnimationFrame(frame);
+          };
           requestAnimationFrame(frame);
         }""",
         selector,
