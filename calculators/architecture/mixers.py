@@ -1,0 +1,165 @@
+"""Token mixers with a key-value cache: grouped-query and latent attention (MLA), and their variants.
+
+A builder takes the fields of one layer, the family's traits and the layer type.
+It returns weights and caches.
+Shapes are (out_features, in_features). Cache elements are K and V together, per sequence.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from calculators.architecture.keys import Fields
+from calculators.architecture.layout import Cache, CacheKind, Role, Shard, Weight
+from calculators.architecture.pieces import Part, matrix, norms, vector
+from calculators.architecture.plan import flag
+from calculators.architecture.traits import Traits
+
+
+class Heads(NamedTuple):
+    """Widths of grouped-query attention."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int
+
+
+def hidden_size(fields: Fields) -> int:
+    """Width of the residual stream."""
+    return fields.integer("hidden_size")
+
+
+def read_heads(fields: Fields, traits: Traits) -> Heads:
+    """Head counts and widths, with each family's rule for absent keys."""
+    heads = fields.integer("num_attention_heads")
+    kv_heads = _kv_heads(fields, traits, heads)
+    if traits.free_head_dim and fields.has("head_dim"):
+        head_dim = fields.integer("head_dim")
+    else:
+        head_dim = hidden_size(fields) // heads
+        if head_dim == 0:
+            raise fields.refuse("num_attention_heads", "is larger than the hidden size")
+    value_dim = fields.integer("v_head_dim", default=head_dim)
+    return Heads(heads, kv_heads, head_dim, value_dim)
+
+
+def _kv_heads(fields: Fields, traits: Traits, heads: int) -> int:
+    if traits.kv_heads == "mha":
+        return heads
+    if traits.kv_heads == "multi_query":
+        return 1 if fields.flag("multi_query", True) else heads
+    if traits.kv_heads == "falcon" and not fields.flag("new_decoder_architecture"):
+        return 1 if fields.flag("multi_query", True) else heads
+    kv_heads = fields.integer("num_key_value_heads", default=heads)
+    if not fields.known and not fields.has("num_key_value_heads"):
+        if fields.flag("multi_query"):
+            return 1
+        fields.assume(f"{fields.path}num_key_value_heads is missing: taken as num_attention_heads ({heads})")
+    return kv_heads
+
+
+def cache_of(
+    fields: Fields, layer_type: str, elements: int, kv_heads: int, kind: CacheKind | None = None
+) -> Cache:
+    """The cache of an attention layer: sliding and chunked layers stop growing at their window."""
+    window = None
+    natural = CacheKind.FULL
+    if layer_type in ("sliding", "hybrid_sliding"):
+        natural = CacheKind.SLIDING
+        window = fields.integer("sliding_window", default=0, low=0) or None
+        if window is None:
+            natural = CacheKind.FULL
+    elif layer_type == "chunked":
+        natural = CacheKind.CHUNKED
+        window = fields.integer("attention_chunk_size", default=0, low=0) or None
+    return Cache(kind or natural, elements, window, kv_heads=kv_heads)
+
+
+def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Multi-head, grouped-query and multi-query attention with the optional norms, gates and sinks."""
+    width = hidden_size(fields)
+    h = read_heads(fields, traits)
+    qkv_bias = flag(fields, traits.qkv_bias)
+    k_bias = qkv_bias if traits.k_bias is None else flag(fields, traits.k_bias)
+    out_bias = flag(fields, traits.out_bias)
+    weights = (
+        *matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=qkv_bias),
+        *matrix(Role.ATTN_K, h.kv_heads * h.head_dim, width, Shard.KV_HEADS, bias=k_bias),
+        *matrix(Role.ATTN_V, h.kv_heads * h.value_dim, width, Shard.KV_HEADS, bias=qkv_bias),
+        *matrix(Role.ATTN_OUT, width, h.heads * h.value_dim, Shard.ROW, bias=out_bias),
+        *_qk_norms(fields, traits, h, layer_type),
+        *_gate(fields, traits, h, width, qkv_bias),
+    )
+    if traits.sinks in ("all", layer_type) and flag(fields, traits.sinks_if, True):
+        weights = (*weights, vector(Role.OTHER, h.heads, Shard.COLUMN))
+    elements = h.kv_heads * (h.head_dim + h.value_dim)
+    return Part(weights, (cache_of(fields, layer_type, elements, h.kv_heads),))
+
+
+def _qk_norms(fields: Fields, traits: Traits, h: Heads, layer_type: str) -> tuple[Weight, ...]:
+    if not traits.qk_norm or not flag(fields, traits.qk_norm_if):
+        return ()
+    count = traits.qk_norm_vectors
+    if traits.qk_norm == "head":
+        return norms(h.head_dim, count, 2)
+    q, k = h.heads * h.head_dim, h.kv_heads * h.head_dim
+    return (
+        *norms(q, count),
+        *norms(k, count),
+    )  # over the whole width, or one per head and channel: the same count
+
+
+def _gate(fields: Fields, traits: Traits, h: Heads, width: int, bias: bool) -> tuple[Weight, ...]:
+    if not traits.gate or not flag(fields, traits.gate_if, True):
+        return ()
+    gates = h.heads if traits.gate == "head" else h.heads * h.value_dim
+    return matrix(Role.ATTN_GATE, gates, width, Shard.COLUMN, bias=bias and traits.gate == "query")
+
+
+def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Multi-head latent attention: one compressed vector and one rotary key per token, shared by all heads.
+
+    Source: DeepSeek-V2 (arXiv:2405.04434), section 2.1; the indexer: DeepSeek-V3.2-Exp report.
+    """
+    width = hidden_size(fields)
+    heads = fields.integer("num_attention_heads")
+    rank = fields.integer("kv_lora_rank")
+    rope = fields.integer("qk_rope_head_dim", low=0)
+    nope = fields.integer("qk_nope_head_dim", low=0)
+    value = fields.integer("v_head_dim", default=width // heads)
+    q_rank = fields.integer("q_lora_rank", default=0, low=0)
+    bias = flag(fields, traits.qkv_bias)
+    out_bias = flag(fields, traits.out_bias)
+    if q_rank:
+        query = (
+            *matrix(Role.MLA_Q_A, q_rank, width, bias=bias),
+            *norms(q_rank, 1),
+            *matrix(Role.MLA_Q_B, heads * (nope + rope), q_rank, Shard.COLUMN),
+        )
+    else:
+        query = matrix(Role.ATTN_Q, heads * (nope + rope), width, Shard.COLUMN)
+    weights = (
+        *query,
+        *matrix(Role.MLA_KV_A, rank + rope, width, bias=bias),
+        *norms(rank, 1),
+        *matrix(Role.MLA_KV_B, heads * (nope + value), rank, Shard.COLUMN),
+        *matrix(Role.ATTN_OUT, width, heads * value, Shard.ROW, bias=out_bias),
+    )
+    caches = (Cache(CacheKind.LATENT, rank + rope),)
+    if traits.index and layer_type == "indexed":
+        found = indexer(fields, q_rank or width, width)
+        return Part(weights + found.weights, caches + found.caches)
+    return Part(weights, caches)
+
+
+def indexer(fields: Fields, query_width: int, width: int) -> Part:
+    """The lightning indexer of sparse attention: its own small keys, cached per token."""
+    heads, dim = fields.integer("index_n_heads"), fields.integer("index_head_dim")
+    weights = (
+        *matrix(Role.INDEXER, heads * dim, query_width),
+        *matrix(Role.INDEXER, dim, width),
+        *norms(dim, 2),
+        *matrix(Role.INDEXER, heads, width),
+    )
+    return Part(weights, (Cache(CacheKind.INDEXER, dim),))

@@ -1,0 +1,112 @@
+"""MLPs: dense (gated or not) and mixtures of experts."""
+
+from __future__ import annotations
+
+from calculators.architecture.keys import Fields
+from calculators.architecture.layout import Role, Shard, Weight
+from calculators.architecture.mixers import hidden_size
+from calculators.architecture.pieces import Part, matrix, vector
+from calculators.architecture.plan import flag
+from calculators.architecture.traits import Traits
+
+
+def mlp_width(fields: Fields, traits: Traits) -> int:
+    """Inner width of the dense MLP."""
+    if traits.dense_width_key and fields.has(traits.dense_width_key):
+        return fields.integer(traits.dense_width_key)
+    if fields.has(traits.mlp_width_key):
+        return fields.integer(traits.mlp_width_key)
+    if not fields.known and traits.gated is True:
+        return fields.integer(traits.mlp_width_key)  # refuses by name: a gated width has no usual multiple
+    return traits.mlp_factor * hidden_size(fields)
+
+
+def dense(fields: Fields, traits: Traits) -> Part:
+    """Gate, up and down (or only up and down) at the dense width."""
+    bias = flag(fields, traits.mlp_bias)
+    out_bias = bias if traits.mlp_out_bias is None else flag(fields, traits.mlp_out_bias)
+    width, inner = hidden_size(fields), mlp_width(fields, traits)
+    return Part(mlp_weights(width, inner, flag(fields, traits.gated), bias, out_bias))
+
+
+def mlp_weights(width: int, inner: int, gated: bool, bias: bool, out_bias: bool) -> tuple[Weight, ...]:
+    """The two or three matrices of a dense MLP."""
+    gate = matrix(Role.MLP_GATE, inner, width, Shard.COLUMN, bias=bias) if gated else ()
+    return (
+        *gate,
+        *matrix(Role.MLP_UP, inner, width, Shard.COLUMN, bias=bias),
+        *matrix(Role.MLP_DOWN, width, inner, Shard.ROW, bias=out_bias),
+    )
+
+
+def expert_width(fields: Fields, traits: Traits) -> int:
+    """Inner width of one routed expert."""
+    for key in traits.expert_width_keys:
+        if fields.has(key):
+            return fields.integer(key)
+    raise fields.refuse(traits.expert_width_keys[0], "is missing, and nothing can stand in for it")
+
+
+def top_k(fields: Fields, experts: int) -> int:
+    """Experts that one token uses."""
+    chosen = fields.integer("num_experts_per_tok", default=0, low=0)
+    if not chosen:
+        fields.assume(
+            f"{fields.path}num_experts_per_tok is missing: every token is taken to use all {experts} experts"
+        )
+        return experts
+    return min(chosen, experts)
+
+
+def moe(fields: Fields, traits: Traits) -> Part:
+    """Router, routed experts and shared experts."""
+    width = hidden_size(fields)
+    experts = fields.integer("num_experts")
+    active = top_k(fields, experts)
+    inner = expert_width(fields, traits)
+    outer = fields.integer("moe_latent_size", default=width)  # experts may work at a narrower width
+    gated = flag(fields, traits.expert_gated)
+    bias = flag(fields, traits.expert_bias)
+    weights = [*matrix(Role.ROUTER, experts, width, bias=flag(fields, traits.router_bias))]
+    if traits.router_extra:
+        weights.append(vector(Role.ROUTER, experts, copies=traits.router_extra))
+    routed = [(Role.EXPERT_UP, inner, outer), (Role.EXPERT_DOWN, outer, inner)]
+    if gated:
+        routed.insert(0, (Role.EXPERT_GATE, inner, outer))
+    for role, rows, columns in routed:
+        weights += matrix(role, rows, columns, Shard.EXPERT, bias=bias, copies=experts, active=active)
+    if outer != width:
+        weights += matrix(Role.MLP_DOWN, outer, width) + matrix(Role.MLP_UP, width, outer)
+    shared = shared_width(fields, traits, inner)
+    if shared:
+        weights += shared_weights(width, shared, gated)
+        if flag(fields, traits.shared_gate):
+            weights += matrix(Role.ROUTER, 1, width)
+    return Part(tuple(weights))
+
+
+def shared_weights(width: int, inner: int, gated: bool) -> tuple[Weight, ...]:
+    """An expert that every token uses."""
+    gate = matrix(Role.SHARED_GATE, inner, width, Shard.COLUMN) if gated else ()
+    return (
+        *gate,
+        *matrix(Role.SHARED_UP, inner, width, Shard.COLUMN),
+        *matrix(Role.SHARED_DOWN, width, inner, Shard.ROW),
+    )
+
+
+def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
+    """Inner width of all shared experts together; 0 without."""
+    if traits.shared == "none":
+        return 0
+    if traits.shared == "one_expert":
+        return inner
+    if traits.shared == "granite":
+        return fields.integer("shared_intermediate_size", default=0, low=0)
+    count = fields.integer("num_shared_experts", default=-1, low=0)
+    for key in ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"):
+        if fields.has(key):
+            return fields.integer(key, low=0) * max(count, 1)
+    if count >= 0:
+        return count * inner
+    return fields.integer("shared_intermediate_size", default=0, low=0)

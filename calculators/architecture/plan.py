@@ -1,0 +1,324 @@
+"""Which kind of mixer and which kind of MLP each layer has: the many spellings of one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from calculators.architecture.keys import Fields
+from calculators.architecture.traits import Flag, Traits
+
+#: Spellings of layer types in configs -> the names used here.
+TYPE_NAMES: Final[dict[str, str]] = {
+    "full_attention": "full",
+    "attention": "full",
+    "full": "full",
+    "global": "full",
+    "global_attention": "full",
+    "*": "full",
+    "sliding_attention": "sliding",
+    "sliding_window_attention": "sliding",
+    "sliding": "sliding",
+    "local": "sliding",
+    "local_attention": "sliding",
+    "chunked_attention": "chunked",
+    "linear_attention": "linear",
+    "linear": "linear",
+    "mamba": "linear",
+    "mamba2": "linear",
+    "recurrent": "linear",
+    "conv": "linear",
+    "short_conv": "linear",
+    "hybrid": "hybrid",
+    "hybrid_sliding": "hybrid_sliding",
+    "indexed_attention": "indexed",
+    "deepseek_sparse_attention": "indexed",
+    "qwen_sparse_attention": "indexed",
+    "minimax_m3_sparse": "block_sparse",
+    "compressed_sparse_attention": "csa",
+    "heavily_compressed_attention": "hca",
+    "moe": "moe",
+    "mlp": "mlp",
+    "-": "mlp",
+    "E": "moe",
+    "M": "linear",
+}
+
+
+def flag(fields: Fields, value: Flag, default: bool = False) -> bool:
+    """A trait's yes/no: fixed, or what the config key says ("!key" negates, "a|b" takes the first given)."""
+    if isinstance(value, bool):
+        return value
+    if value.startswith("!"):
+        return not fields.flag(value[1:], default)
+    for key in value.split("|"):
+        if fields.has(key):
+            return fields.flag(key)
+    return default
+
+
+def layer_count(fields: Fields) -> int:
+    """Number of layers: `num_hidden_layers`, or the length of a per-layer list that stands for it."""
+    for key in ("layers_block_type", "hybrid_override_pattern"):
+        if fields.explicit(key) and not fields.has("layer_types"):
+            value = fields.raw(key)
+            if isinstance(value, str | list | tuple) and value:
+                return len(value)
+    return fields.integer("num_hidden_layers", low=1)
+
+
+def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
+    """The layer type of every layer: an explicit list if there is one, else the family's rule."""
+    written = _written_types(fields, layers)
+    types = written or ORDERS[traits.order](fields, layers)
+    fields.touch("layer_types", "layers_block_type", "hybrid_override_pattern", "max_window_layers")
+    return types
+
+
+def _written_types(fields: Fields, layers: int) -> tuple[str, ...]:
+    for key in ("layer_types", "layers_block_type", "attn_type_list", "hybrid_override_pattern"):
+        raw = fields.raw(key)
+        if raw is None:
+            continue
+        if isinstance(raw, str):
+            names: tuple[str, ...] = tuple(raw)
+            if len(names) != layers:
+                raise fields.refuse(key, f"has {len(names)} entries for {layers} layers")
+        elif key == "attn_type_list":  # MiniMax: 1 is softmax attention, 0 lightning attention
+            names = tuple("full" if v else "linear" for v in fields.integers(key, layers, longer=True))
+        else:
+            names = fields.words(key, layers, longer=True)
+        for name in names:
+            if name not in TYPE_NAMES and name not in TYPE_NAMES.values():
+                raise fields.refuse(key, f"holds the unknown layer type {name!r}")
+        return tuple(TYPE_NAMES.get(name, name) for name in names)
+    return ()
+
+
+# ---- orders of layer types when the config has no list ----------
+
+
+def _every(period: int, special: str, rest: str, layers: int, phase: int = 1) -> tuple[str, ...]:
+    return tuple(special if (i + phase) % period == 0 else rest for i in range(layers))
+
+
+def _window(fields: Fields) -> int:
+    return fields.integer("sliding_window", default=0, low=0)
+
+
+def _sliding_all(fields: Fields, layers: int) -> tuple[str, ...]:
+    return ("sliding" if _window(fields) else "full",) * layers
+
+
+def _sliding_if_used(fields: Fields, layers: int) -> tuple[str, ...]:
+    return ("sliding" if fields.flag("use_sliding_window") and _window(fields) else "full",) * layers
+
+
+def _qwen(fields: Fields, layers: int) -> tuple[str, ...]:
+    used = fields.flag("use_sliding_window", not fields.known or fields.model_type == "dots1")
+    if not (used and _window(fields)):
+        return ("full",) * layers
+    first = fields.integer("max_window_layers", default=0, low=0)
+    return tuple("sliding" if i >= first else "full" for i in range(layers))
+
+
+def _pattern(fields: Fields, layers: int) -> tuple[str, ...]:
+    for key in ("sliding_window_pattern", "global_attn_every_n_layers"):
+        if fields.has(key):
+            return _every(fields.integer(key), "full", "sliding", layers)
+    return ("full",) * layers
+
+
+def _pattern_if_window(fields: Fields, layers: int) -> tuple[str, ...]:
+    if not _window(fields):
+        return ("full",) * layers
+    raw = fields.raw("sliding_window_pattern")
+    if isinstance(raw, str):  # EXAONE writes "LLLG"
+        if not raw or len(raw) > layers:
+            raise fields.refuse("sliding_window_pattern", f"has {len(raw)} letters for {layers} layers")
+        return tuple("full" if raw[i % len(raw)] == "G" else "sliding" for i in range(layers))
+    return _pattern(fields, layers)
+
+
+def _pattern_last_full(fields: Fields, layers: int) -> tuple[str, ...]:
+    return (*_every(6, "full", "sliding", layers)[:-1], "full")
+
+
+def _interval(fields: Fields, layers: int) -> tuple[str, ...]:
+    return _every(fields.integer("full_attention_interval", default=4), "full", "linear", layers)
+
+
+def _chunked(fields: Fields, layers: int) -> tuple[str, ...]:
+    rope = fields.integers("no_rope_layers", layers) if fields.raw("no_rope_layers") else ()
+    if not rope:
+        step = fields.integer("no_rope_layer_interval", default=4)
+        rope = tuple(int((i + 1) % step != 0) for i in range(layers))
+    chunk = fields.has("attention_chunk_size")
+    return tuple("chunked" if r and chunk else "full" for r in rope)
+
+
+def _period(fields: Fields, layers: int) -> tuple[str, ...]:
+    period = fields.integer("attn_layer_period", default=8)
+    offset = fields.integer("attn_layer_offset", default=4, low=0)
+    return tuple("full" if i % period == offset else "linear" for i in range(layers))
+
+
+def _attention_indices(fields: Fields, layers: int) -> tuple[str, ...]:
+    chosen = set(fields.integers("attn_layer_indices"))
+    return tuple("full" if i in chosen else "linear" for i in range(layers))
+
+
+def _full_indices(fields: Fields, layers: int) -> tuple[str, ...]:
+    if not fields.has("full_attn_idxs"):
+        return ("full",) * layers
+    chosen = set(fields.integers("full_attn_idxs"))
+    return tuple("full" if i in chosen else "linear" for i in range(layers))
+
+
+def _kimi(fields: Fields, layers: int) -> tuple[str, ...]:
+    nested = fields.mapping("linear_attn_config")
+    if nested is not None:
+        inner = Fields(nested, "", path=fields.path + "linear_attn_config.", notes=fields.notes)
+        if inner.has("full_attn_layers"):
+            chosen = set(inner.integers("full_attn_layers"))
+            return tuple("full" if i + 1 in chosen else "linear" for i in range(layers))
+        if inner.has("kda_layers"):
+            chosen = set(inner.integers("kda_layers"))
+            return tuple("linear" if i + 1 in chosen else "full" for i in range(layers))
+    return _every(4, "full", "linear", layers, phase=0)
+
+
+def _block_types(fields: Fields, layers: int) -> tuple[str, ...]:
+    pattern = fields.words("block_types", default=("recurrent", "recurrent", "attention"))
+    if not pattern:
+        raise fields.refuse("block_types", "is empty")
+    for name in pattern:
+        if name not in TYPE_NAMES:
+            raise fields.refuse("block_types", f"holds the unknown layer type {name!r}")
+    names = [TYPE_NAMES[p] for p in pattern]
+    return tuple("sliding" if names[i % len(names)] == "full" else "linear" for i in range(layers))
+
+
+def _gpt_neo(fields: Fields, layers: int) -> tuple[str, ...]:
+    if fields.has("attention_layers"):
+        return tuple(TYPE_NAMES.get(w, "full") for w in fields.words("attention_layers", layers))
+    raw = fields.raw("attention_types")
+    out: list[str] = []
+    if isinstance(raw, list):
+        for entry in raw:
+            if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], list)):
+                raise fields.refuse("attention_types", "must be a list of [[names], count]")
+            count = entry[1]
+            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= layers:
+                raise fields.refuse("attention_types", f"repeats {count!r} times for {layers} layers")
+            out += [TYPE_NAMES.get(str(name), "full") for name in entry[0]] * count
+    if len(out) != layers:
+        if out:
+            raise fields.refuse("attention_types", f"describes {len(out)} layers, not {layers}")
+        out = list(_every(2, "sliding", "full", layers))
+    return tuple(out)
+
+
+def _mimo(fields: Fields, layers: int) -> tuple[str, ...]:
+    if fields.has("hybrid_layer_pattern"):  # 1 marks a sliding layer
+        return tuple(
+            "sliding" if v else "full" for v in fields.integers("hybrid_layer_pattern", layers, longer=True)
+        )
+    return tuple("full" if i == 0 or (i + 1) % 6 == 0 else "sliding" for i in range(layers))
+
+
+def _compressed(fields: Fields, layers: int) -> tuple[str, ...]:
+    ratios = fields.integers("compress_ratios", layers, longer=True)
+    if ratios:
+        return tuple("sliding" if r <= 1 else "csa" if r <= 16 else "hca" for r in ratios)
+    return tuple("hca" if i < 2 or i % 2 == 0 else "csa" for i in range(layers))
+
+
+def _minimax_m3(fields: Fields, layers: int) -> tuple[str, ...]:
+    nested = fields.mapping("sparse_attention_config")
+    if nested is not None:
+        inner = Fields(nested, "", path=fields.path + "sparse_attention_config.", notes=fields.notes)
+        marks = inner.integers("sparse_attention_freq", layers, longer=True)
+        if marks:
+            return tuple("block_sparse" if m else "full" for m in marks)
+    return ("full",) * layers
+
+
+def _nas(fields: Fields, layers: int) -> tuple[str, ...]:
+    return tuple(f"nas{i}" for i in range(layers))
+
+
+ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
+    "full": lambda fields, layers: ("full",) * layers,
+    "linear": lambda fields, layers: ("linear",) * layers,
+    "hybrid": lambda fields, layers: ("hybrid",) * layers,
+    "indexed": lambda fields, layers: ("indexed",) * layers,
+    "alternate": lambda fields, layers: _every(2, "full", "sliding", layers),
+    "lightning": lambda fields, layers: _every(2, "linear", "full", layers),
+    "every_fifth": lambda fields, layers: _every(5, "full", "sliding", layers),
+    "pattern_four": lambda fields, layers: _every(4, "full", "sliding", layers),
+    "first_of_four": lambda fields, layers: _every(4, "full", "sliding", layers, phase=0),
+    "nemotron_h": lambda fields, layers: ("linear", "moe", "full", "mlp")[:layers],
+    "attention_indices": _attention_indices,
+    "block_types": _block_types,
+    "chunked": _chunked,
+    "compressed": _compressed,
+    "full_indices": _full_indices,
+    "gpt_neo": _gpt_neo,
+    "interval": _interval,
+    "kimi": _kimi,
+    "mimo": _mimo,
+    "minimax_m3": _minimax_m3,
+    "nas": _nas,
+    "pattern": _pattern,
+    "pattern_if_window": _pattern_if_window,
+    "pattern_last_full": _pattern_last_full,
+    "period": _period,
+    "qwen": _qwen,
+    "sliding_all": _sliding_all,
+    "sliding_if_used": _sliding_if_used,
+}
+
+
+# ---- which layers hold a mixture of experts ----------
+
+
+def sparse_layers(fields: Fields, traits: Traits, layers: int) -> tuple[bool, ...]:
+    """Whether each layer's MLP is a mixture of experts, by whichever of the keys below the config uses."""
+    if traits.sparse == "never" or fields.integer("num_experts", default=0, low=0) < 1:
+        return (False,) * layers
+    listed = fields.words("mlp_layer_types", layers, longer=True)
+    if listed:
+        return tuple(name not in ("dense", "mlp") for name in listed)
+    if fields.has("moe_layers"):
+        chosen = set(fields.integers("moe_layers"))
+        return tuple(i in chosen for i in range(layers))
+    marks = [True] * layers
+    if isinstance(fields.raw("moe_layer_freq"), list | tuple):
+        marks = [bool(m) for m in fields.integers("moe_layer_freq", layers, longer=True)]
+    elif fields.has("moe_layer_freq") and traits.sparse == "frequency":
+        step = fields.integer("moe_layer_freq")
+        marks = [i % step == 0 for i in range(layers)]
+    if fields.has("decoder_sparse_step"):
+        step = fields.integer("decoder_sparse_step", low=0)
+        marks = [m and step > 0 and (i + 1) % step == 0 for i, m in enumerate(marks)]
+    if fields.has("mlp_only_layers"):
+        dense = set(fields.integers("mlp_only_layers"))
+        marks = [m and i not in dense for i, m in enumerate(marks)]
+    if fields.has("interleave_moe_layer_step"):
+        step = fields.integer("interleave_moe_layer_step")
+        marks = [m and (i + 1) % step == 0 for i, m in enumerate(marks)]
+    if fields.has("expert_layer_period"):
+        period = fields.integer("expert_layer_period")
+        offset = fields.integer("expert_layer_offset", default=0, low=0)
+        marks = [m and i % period == offset for i, m in enumerate(marks)]
+    if fields.has("moe_layer_interval"):
+        step = fields.integer("moe_layer_interval")
+        first = fields.integer("moe_layer_start_index", default=0, low=0)
+        last = fields.integer("moe_layer_end_index", default=-1, low=-1)
+        last = layers - 1 if last == -1 else last
+        marks = [m and (i + 1) % step == 0 and first <= i <= last for i, m in enumerate(marks)]
+    if fields.has("first_k_dense_replace"):
+        first = fields.integer("first_k_dense_replace", low=0)
+        marks = [m and i >= first for i, m in enumerate(marks)]
+    return tuple(marks)

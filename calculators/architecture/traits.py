@@ -1,0 +1,316 @@
+"""What a config.json does not show, by `model_type`: data, not code.
+
+A plain decoder (the default `Traits()`) is the Llama block: two RMSNorms, grouped-query attention whose
+biases follow `attention_bias`, a gated MLP whose biases follow `mlp_bias`, one final norm, a head. A family
+is listed with what differs. Layer orders and mixers are names of rules in `plan`, `mixers` and `states`.
+
+Source: the modelling classes of transformers 5.24.0, compared tensor by tensor on the meta device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+#: A yes/no: fixed (bool), a config key ("key"), its opposite ("!key"), or the first given of several ("a|b").
+Flag = bool | str
+
+RMS, LAYER_NORM, NO_NORM = 1, 2, 0  # parameter vectors per norm: scale; scale and shift; none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """How a family departs from the plain decoder."""
+
+    # --- block ---
+    norm: int = RMS
+    norm_shift: Flag = False  # adds the shift vector to a scale-only norm
+    block_norms: int = 2
+    parallel_norms: str = ""  # rule name when the number of norms follows the config
+    final_norm: bool = True
+    extras: tuple[str, ...] = ()  # names in `extras`: per-layer and outside weights of unusual designs
+    # --- attention ---
+    attention: str = "gqa"  # gqa or mla
+    qkv_bias: Flag = "attention_bias"
+    k_bias: Flag | None = None  # None: as qkv_bias
+    out_bias: Flag = "attention_bias"
+    kv_heads: str = "grouped"  # grouped, mha, falcon, multi_query
+    free_head_dim: bool = True  # False: always hidden_size / heads
+    qk_norm: str = ""  # "", head, width, each (per head and channel)
+    qk_norm_if: Flag = True
+    qk_norm_vectors: int = 1
+    qk_norm_full_only: bool = False
+    gate: str = ""  # "", width (one gate per channel), head (one per head), query (inside a doubled query)
+    gate_if: Flag = True
+    sinks: str = ""  # "", all, or the layer type that has them
+    sinks_if: Flag = True
+    window: bool = False  # the class honours sliding_window
+    index: bool = False  # MLA with an indexer in layers of type "indexed"
+    type_keys: tuple[tuple[str, str, str], ...] = ()  # (layer type, canonical key, key it takes in that type)
+    # --- layer order ---
+    order: str = "full"
+    linear: str = "gated_delta_net"
+    # --- MLP ---
+    gated: Flag = True
+    mlp_bias: Flag = "mlp_bias"
+    mlp_out_bias: Flag | None = None  # None: as mlp_bias
+    mlp_factor: int = 4  # width when the config gives none, in hidden sizes
+    mlp_width_key: str = "intermediate_size"
+    mlp: str = "dense"
+    # --- experts ---
+    sparse: str = "auto"  # rule in `plan`
+    expert_width_keys: tuple[str, ...] = ("moe_intermediate_size", "intermediate_size")
+    dense_width_key: str = ""  # width of dense layers in a mixture, when not intermediate_size
+    router_bias: Flag = False
+    router_extra: int = 0  # vectors of one entry per expert that are trained parameters
+    expert_bias: Flag = False
+    expert_gated: Flag = True
+    shared: str = "auto"  # auto, none, one
+    shared_gate: Flag = False
+    # --- outside the layers ---
+    positions: int | None = None  # learned positions: this many rows more than max_position_embeddings
+    positions_if: Flag = True
+    embedding_norm: int = 0  # parameter vectors of a norm after the embedding
+    head_bias: Flag = False
+    has_head: bool = True
+    tie: Flag = "tie_word_embeddings"
+    encoder: bool = False
+
+
+PLAIN: Final = Traits()
+_MLA: Final = Traits(attention="mla")
+_DSA: Final = replace(_MLA, index=True, order="indexed")
+_GPT: Final = Traits(
+    norm=LAYER_NORM,
+    qkv_bias=True,
+    out_bias=True,
+    kv_heads="mha",
+    free_head_dim=False,
+    gated=False,
+    mlp_bias=True,
+)
+_GEMMA2: Final = Traits(block_norms=4, window=True, order="alternate")
+_GEMMA3: Final = replace(_GEMMA2, order="pattern", qk_norm="head")
+_QWEN2: Final = Traits(qkv_bias=True, out_bias=False, mlp_bias=False, order="qwen", window=True)
+_QWEN3: Final = Traits(qk_norm="head", mlp_bias=False, order="qwen", window=True)
+_QWEN3_MOE: Final = replace(_QWEN3, shared="none", order="sliding_if_used")
+_QWEN3_NEXT: Final = Traits(
+    qk_norm="head", gate="query", mlp_bias=False, shared_gate=True, order="interval", linear="gated_delta_net"
+)
+_QWEN2_MOE: Final = replace(_QWEN2, qkv_bias="qkv_bias", shared="one", shared_gate=True)
+_GLM4: Final = Traits(block_norms=4, out_bias=False)
+_OLMO2: Final = Traits(qk_norm="width", mlp_bias=False)
+_MAMBA: Final = Traits(block_norms=1, mlp="none", order="linear", linear="mamba", qkv_bias=False)
+_MIXTRAL: Final = Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False)
+_GRANITE_MOE: Final = Traits(shared="granite", mlp_bias=False)
+
+TRAITS: Final[dict[str, Traits]] = {
+    "afmoe": Traits(
+        block_norms=4,
+        qk_norm="head",
+        gate="width",
+        window=True,
+        order="pattern",
+        router_extra=1,
+        mlp_bias=False,
+    ),
+    "apertus": Traits(qk_norm="head", gated=False, extras=("xielu",)),
+    "apertus1p5_text": Traits(qk_norm="head", gated=False, extras=("xielu",)),
+    "arcee": Traits(gated=False),
+    "aria_text": Traits(shared="expert_multiple"),
+    "axk1": replace(_MLA, extras=("sparse_post_norm",)),
+    "bamba": Traits(order="attention_indices", linear="mamba2"),
+    "baichuan": Traits(kv_heads="mha", qkv_bias=False, out_bias=False),
+    "biogpt": replace(_GPT, positions=2),
+    "bitnet": Traits(extras=("sub_norms",)),
+    "bloom": replace(_GPT, embedding_norm=2),
+    "codegen": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
+    "chatglm": Traits(
+        qkv_bias="add_qkv_bias|add_bias_linear", out_bias="add_bias_linear", mlp_bias="add_bias_linear"
+    ),
+    "cohere": Traits(block_norms=1, qk_norm="each", qk_norm_if="use_qk_norm", mlp_bias=False),
+    "cohere2": Traits(block_norms=1, window=True, order="pattern", free_head_dim=False, mlp_bias=False),
+    "cohere2_moe": Traits(block_norms=1, window=True, order="pattern", mlp_bias=False),
+    "cohere_compass_text": Traits(
+        block_norms=1, window=True, order="full", free_head_dim=False, mlp_bias=False
+    ),
+    "ctrl": replace(_GPT, head_bias=True),
+    "cwm": Traits(window=True, order="first_of_four", qkv_bias=False, out_bias=False),
+    "deepseek": Traits(),
+    "deepseek_v2": _MLA,
+    "deepseek_v3": _MLA,
+    "deepseek_v32": _DSA,
+    "deepseek_v4": Traits(
+        attention="compressed", order="compressed", extras=("hyper_connections",), mlp_bias=False
+    ),
+    "diffllama": Traits(extras=("differential",)),
+    "doge": Traits(qk_norm="head", extras=("doge",), shared="none"),
+    "dots1": Traits(qk_norm="head", window=True, order="qwen", mlp_bias=False),
+    "ernie4_5": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
+    "ernie4_5_moe": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", router_extra=1),
+    "exaone": Traits(),
+    "exaone4": Traits(
+        qk_norm="head", window=True, order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
+    ),
+    "exaone_moe": Traits(
+        qk_norm="head", window=True, order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
+    ),
+    "falcon": Traits(
+        norm=LAYER_NORM,
+        parallel_norms="falcon",
+        kv_heads="falcon",
+        free_head_dim=False,
+        qkv_bias="bias",
+        out_bias="bias",
+        gated=False,
+        mlp_bias="bias",
+    ),
+    "falcon_h1": Traits(order="hybrid", linear="mamba2"),
+    "falcon_mamba": _MAMBA,
+    "flex_olmo": Traits(qk_norm="width"),
+    "gemma": Traits(mlp_bias=False),
+    "gemma2": replace(_GEMMA2, mlp_bias=False),
+    "gemma3_text": replace(_GEMMA3, mlp_bias=False),
+    "gemma3n_text": replace(
+        _GEMMA3, order="every_fifth", mlp_bias=False, extras=("altup", "per_layer_inputs")
+    ),
+    "gemma4_text": replace(
+        _GEMMA3, order="pattern_last_full", mlp_bias=False, extras=("per_layer_inputs", "gemma4_experts")
+    ),
+    "glm": Traits(out_bias=False),
+    "glm4": _GLM4,
+    "glm4_moe": Traits(qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
+    "glm4_moe_lite": _MLA,
+    "glm4v_text": replace(_GLM4, qkv_bias=True, mlp_bias=False),
+    "glm4v_moe_text": Traits(out_bias=False),
+    "glm_moe_dsa": _DSA,
+    "gpt2": replace(_GPT, positions=0, extras=("cross_attention",)),
+    "gpt_bigcode": replace(_GPT, positions=0, kv_heads="multi_query"),
+    "gpt_neo": replace(_GPT, positions=0, qkv_bias=False, order="gpt_neo", window=True),
+    "gpt_neox": replace(_GPT, qkv_bias="attention_bias", out_bias="attention_bias"),
+    "gpt_oss": Traits(sinks="all", window=True, order="alternate", router_bias=True, expert_bias=True),
+    "gptj": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
+    "granite": Traits(),
+    "granite_swa": Traits(window=True, order="first_of_four", sinks="all"),
+    "granitemoe": _GRANITE_MOE,
+    "granitemoe_swa": replace(_GRANITE_MOE, window=True, order="first_of_four", sinks="all"),
+    "granitemoehybrid": replace(_GRANITE_MOE, order="linear", linear="mamba2"),
+    "granitemoeshared": _GRANITE_MOE,
+    "helium": Traits(out_bias=False),
+    "hunyuan_v1_dense": Traits(qk_norm="head"),
+    "hunyuan_v1_moe": Traits(qk_norm="head"),
+    "hyperclovax": Traits(extras=("post_norms",)),
+    "internlm2": Traits(qkv_bias="bias", out_bias="bias", mlp_bias=False),
+    "internlm3": Traits(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
+    "jais2": Traits(norm=LAYER_NORM, gated=False),
+    "jamba": Traits(order="period", linear="mamba", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "jetmoe": Traits(attention="jetmoe"),
+    "kimi_linear": replace(_MLA, order="kimi", linear="kda"),
+    "lfm2": Traits(
+        order="full_indices",
+        linear="short_conv",
+        qk_norm="head",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+        mlp="lfm",
+    ),
+    "lfm2_moe": Traits(
+        order="full_indices",
+        linear="short_conv",
+        qk_norm="head",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+    ),
+    "llama4_text": Traits(
+        order="chunked",
+        dense_width_key="intermediate_size_mlp",
+        shared="one_expert",
+        expert_width_keys=("intermediate_size",),
+        mlp_bias=False,
+    ),
+    "longcat_flash": replace(_MLA, order="full", mlp="longcat"),
+    "mamba": _MAMBA,
+    "mamba2": replace(_MAMBA, linear="mamba2"),
+    "mimo": _QWEN2,
+    "mimo_v2_flash": Traits(order="mimo", window=True, sinks="sliding", out_bias=False),
+    "minicpm3": _MLA,
+    "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "minimax_m2": Traits(qk_norm="width", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "minimax_m3_vl_text": Traits(qk_norm="head", qkv_bias=False, out_bias=False, order="minimax_m3"),
+    "ministral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
+    "ministral3": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
+    "mistral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "mistral4": _MLA,
+    "mixtral": _MIXTRAL,
+    "mpt": replace(_GPT, norm=RMS, qkv_bias=False, out_bias=False, mlp_bias=False),
+    "nemotron": Traits(norm=LAYER_NORM, gated=False),
+    "nemotron-nas": Traits(order="nas"),
+    "nemotron_h": Traits(block_norms=1, order="nemotron_h", linear="mamba2", gated=False, expert_gated=False),
+    "olmo": Traits(norm=NO_NORM),
+    "olmo2": _OLMO2,
+    "olmo3": replace(_OLMO2, window=True, order="pattern_four"),
+    "olmoe": replace(_OLMO2, shared="none"),
+    "opt": replace(_GPT, positions=2),
+    "persimmon": replace(_GPT, qk_norm="head", qk_norm_if="qk_layernorm", qk_norm_vectors=2),
+    "phi": replace(
+        _GPT,
+        kv_heads="grouped",
+        block_norms=1,
+        head_bias=True,
+        qk_norm="head",
+        qk_norm_if="qk_layernorm",
+        qk_norm_vectors=2,
+    ),
+    "phi3": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "phimoe": Traits(
+        norm=LAYER_NORM, window=True, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False
+    ),
+    "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp_bias=False),
+    "qwen2": _QWEN2,
+    "qwen2_moe": _QWEN2_MOE,
+    "qwen2_vl_text": _QWEN2,
+    "qwen2_5_vl_text": _QWEN2,
+    "qwen2_5_omni_text": _QWEN2,
+    "qwen3": _QWEN3,
+    "qwen3_moe": _QWEN3_MOE,
+    "qwen3_next": _QWEN3_NEXT,
+    "qwen3_5_text": _QWEN3_NEXT,
+    "qwen3_5_moe_text": _QWEN3_NEXT,
+    "qwen3_vl_text": replace(_QWEN3, order="full", window=False),
+    "qwen3_vl_moe_text": replace(_QWEN3_MOE, order="full", window=False),
+    "recurrent_gemma": Traits(
+        order="block_types", linear="rg_lru", window=True, out_bias=True, mlp_bias=True
+    ),
+    "seed_oss": Traits(out_bias="attention_out_bias"),
+    "smollm3": Traits(window=True, order="sliding_if_used"),
+    "stablelm": Traits(
+        norm=LAYER_NORM,
+        qkv_bias="use_qkv_bias",
+        out_bias=False,
+        mlp_bias=False,
+        qk_norm="each",
+        qk_norm_if="qk_layernorm",
+    ),
+    "starcoder2": Traits(
+        norm=LAYER_NORM,
+        qkv_bias="use_bias",
+        out_bias="use_bias",
+        gated=False,
+        mlp_bias="use_bias",
+        window=True,
+        order="sliding_all",
+    ),
+    "vaultgemma": Traits(mlp_bias=False, window=True, order="alternate"),
+    "xglm": replace(_GPT),
+    "youtu": _MLA,
+}
+
+#: model_type -> the family whose traits (and class defaults, where it has none) it shares.
+SAME_AS: Final[dict[str, str]] = {
+    "kimi_k2": "deepseek_v3",
+    "grok-1": "grok-1",
+    "iquestcoder": "llama",
+    "qwen3_omni_moe_text": "qwen3_moe",
+}
