@@ -126,6 +126,17 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantGroup:
+    """Modules that a mixed checkpoint stores in their own way (compressed-tensors `config_groups`)."""
+
+    targets: tuple[str, ...]  # module name patterns, as in `NativeQuantization.not_converted`
+    kind: str  # as in `NativeQuantization`; none = not converted
+    bits: int
+    group_size: int | None = None
+    block_size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NativeQuantization:
     """What the checkpoint's own `quantization_config` says, normalised."""
 
@@ -134,6 +145,8 @@ class NativeQuantization:
     group_size: int | None = None
     block_size: tuple[int, int] | None = None
     not_converted: tuple[str, ...] = ()
+    kind: str = ""  # int, float, nf4, nf4-double, nvfp4, mxfp4, none; empty = unknown
+    groups: tuple[QuantGroup, ...] = ()  # the first whose target matches decides; the rest is as above
 
 
 @dataclass(frozen=True, slots=True)

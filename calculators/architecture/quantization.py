@@ -1,6 +1,6 @@
 """Reads a checkpoint's own `quantization_config` into `NativeQuantization`.
 
-Spellings: transformers `utils/quantization_config.py` (fp8, gptq, awq, bitsandbytes, mxfp4, fbgemm_fp8, quanto),
+Spellings: transformers `utils/quantization_config.py` (fp8, gptq, awq, bitsandbytes, mxfp4, quanto),
 compressed-tensors `QuantizationConfig` (config_groups, ignore), NVIDIA Model Optimizer `hf_quant_config.json`
 (quant_algo, exclude_modules, quantized_layers), AutoRound, AMD Quark.
 """
@@ -133,8 +133,10 @@ def _read(where: str, values: Mapping[str, Any]) -> NativeQuantization:
     if algorithm:
         return _from_algorithm(where, method, str(algorithm).lower(), values, names)
     if method == "bitsandbytes":
-        four = bool(values.get("load_in_4bit") or values.get("_load_in_4bit"))
-        return NativeQuantization(method, 4 if four else 8, 64 if four else None, None, names, "int")
+        if not (values.get("load_in_4bit") or values.get("_load_in_4bit")):
+            return NativeQuantization(method, 8, None, None, names, "int")
+        kind = "nf4-double" if values.get("bnb_4bit_use_double_quant") else "nf4"
+        return NativeQuantization(method, 4, 64, None, names, kind)
     block = _block(values.get("weight_block_size"))
     if method in FIXED:
         kind, bits, group = FIXED[method]
