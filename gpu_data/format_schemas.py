@@ -63,40 +63,82 @@ LayerSet = Literal[
     "first_2",
     "first_4",
 ]
+LayerCount = Literal["layers", "holders"]
 
 
 class Rule(Frozen):
     """Tensors of these roles are stored so, when every trait of the model holds and in these layers.
 
-    The first rule that matches decides. `fallback` replaces the storage's own one.
+    The first rule that matches decides. `fallback` replaces the storage's own one. `count` says what
+    `layers` counts: the model's layers, or only those that hold such a tensor.
     """
 
     roles: tuple[str, ...]
     storage: Storage
     when: tuple[str, ...] = ()
     layers: LayerSet = "all"
+    count: LayerCount = "layers"
     fallback: Storage | None = None
 
 
-class Padding(Frozen):
-    """Expert tensors as an engine's kernel wants them: sizes rounded up after the tensor-parallel split."""
+class RoleAlias(Frozen):
+    """Where every trait of the model holds, these roles are treated as another one (fused tensors)."""
+
+    roles: tuple[str, ...]
+    as_role: str
+    when: tuple[str, ...]
+
+
+class EngineLayout(Frozen):
+    """How an engine's kernel keeps a format in memory where that differs from the checkpoint.
+
+    Expert sizes are rounded up after the tensor-parallel split; storages are replaced by id.
+    The conditions say on which GPUs the engine chooses it.
+    """
 
     id: str
     engine: str
     label: str
     hidden_multiple: PositiveInt = 1
     intermediate_multiple: PositiveInt = 1
+    applies_to: tuple[str, ...]  # storage ids
+    replace: Storage | None = None  # what those are kept as
+    vendors: tuple[str, ...] = ()  # empty = any
+    min_compute_capability: float | None = None  # NVIDIA's number
+    max_compute_capability: float | None = None  # inclusive
     source: str
 
 
 class NativeRecipe(Frozen):
-    """Which format a checkpoint's own `quantization_config` means; the first that matches decides."""
+    """Which storage a checkpoint's own `quantization_config` means; the first that matches decides.
 
-    methods: tuple[str, ...]
-    schemes: tuple[str, ...] = ()  # quant_algo or compressed-tensors format; empty = any
-    bits: tuple[int, ...] = ()  # empty = any
-    block: bool | None = None  # True = weight_block_size given, False = not given, None = either
-    format: WeightFormat
+    The block or group size of the checkpoint replaces the storage's own one.
+    """
+
+    methods: tuple[str, ...] = ()  # quant_method; empty = any
+    kind: str = ""  # as in NativeQuantization; empty = any
+    bits: PositiveInt | None = None  # None = any
+    roles: tuple[str, ...]
+    storage: Storage  # without blocks in two dimensions
+    block_storage: Storage | None = None  # with them
+
+
+class ModuleNames(Frozen):
+    """What a role's module is called inside a layer, to match the names in `modules_to_not_convert`."""
+
+    model_types: tuple[str, ...] = ()  # empty = every other model
+    names: Mapping[str, tuple[str, ...]]
+
+
+class TraitRule(Frozen):
+    """A named property of a model that rules can ask for; all given conditions must hold."""
+
+    name: str
+    model_types: tuple[str, ...] = ()  # empty = any
+    n_layers: PositiveInt | None = None
+    min_gqa: PositiveInt | None = None  # query heads per KV head
+    min_experts: PositiveInt | None = None
+    max_experts: PositiveInt | None = None
 
 
 class SupportRule(Frozen):
@@ -126,7 +168,11 @@ class WeightFormat(Frozen):
     compute_dtype: str  # what the tensor cores would multiply in when the format is native
     rest: Storage  # what no rule touches
     rules: tuple[Rule, ...] = ()
-    paddings: tuple[Padding, ...] = ()
+    aliases: tuple[RoleAlias, ...] = ()
+    traits: tuple[TraitRule, ...] = ()
+    modules: tuple[ModuleNames, ...] = ()
+    dtypes: Mapping[str, Storage] = {}  # a checkpoint without quantisation: its dtype
+    layouts: tuple[EngineLayout, ...] = ()
     recipes: tuple[NativeRecipe, ...] = ()
     support: tuple[SupportRule, ...] = ()
     engines: tuple[str, ...] = ()
@@ -166,4 +212,3 @@ class LabelRule(Frozen):
 
 
 Storage.model_rebuild()
-NativeRecipe.model_rebuild()

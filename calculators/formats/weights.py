@@ -1,22 +1,22 @@
-"""Bytes of a model's weights in a format, tensor by tensor."""
+"""Bytes of a model's weights in a format: in all, by role, by layer, and outside the layers."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from math import ceil, prod
+from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture, Role, Shard, Weight
-from gpu_data.format_schemas import Padding, Rule, Storage, WeightFormat
-
-Bytes = float | NDArray[np.float64]
+from calculators.formats.assignment import Assigner
+from calculators.formats.model_table import ModelTable, matrix_shape, model_table
+from calculators.formats.storage import stored_bytes
+from gpu_data.format_schemas import EngineLayout, Storage, WeightFormat
 
 OUTSIDE = -1  # layer index of a tensor that belongs to no layer
+_EXPERT_ROLES = frozenset({Role.EXPERT_GATE, Role.EXPERT_UP, Role.EXPERT_DOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,197 +41,116 @@ class WeightBytes:
         return sum(size for _, size in self.outside)
 
 
-def stored_bytes(out_features: int, in_features: int, storage: Storage) -> float:
-    """Bytes of one (out_features, in_features) tensor in this storage; formula in `Storage`."""
-    while storage.fallback is not None and in_features % storage.row_multiple:
-        storage = storage.fallback
-    size = out_features * in_features * storage.bits / 8
-    if storage.block is not None:
-        blocks = ceil(out_features / storage.block[0]) * ceil(in_features / storage.block[1])
-        size += blocks * storage.block_bytes
-    return size + out_features * storage.out_bytes + in_features * storage.in_bytes + storage.tensor_bytes
+class _Sizer:
+    """Bytes of one copy of a tensor, for one model in one format as one engine keeps it."""
+
+    def __init__(self, table: ModelTable, fmt: WeightFormat, layout: EngineLayout | None, tp: int):
+        self.assigner = Assigner(table, fmt)
+        self.table = table
+        self.layout = layout
+        self.tp = tp
+
+    def size(self, weight: Weight, shape: tuple[int, int]) -> float | NDArray[np.float64]:
+        """A number, or one per layer where the format treats layers differently."""
+        rest = self.assigner.rest
+        if len(weight.shape) == 1:
+            return stored_bytes(*shape, rest)
+        choices = self.assigner.choices(weight.role)
+        if not choices:
+            return stored_bytes(*shape, rest)
+        if choices[0].layers is None:
+            return self._stored(weight, shape, choices[0].storage, choices[0].fallback)
+        size = np.full(self.table.n_layers, stored_bytes(*shape, rest))
+        for layers, storage, fallback in reversed(choices):
+            size[... if layers is None else layers] = self._stored(weight, shape, storage, fallback)
+        return size
+
+    def _stored(
+        self, weight: Weight, shape: tuple[int, int], storage: Storage, fallback: Storage | None
+    ) -> float:
+        layout = self.layout
+        if layout is not None and storage.id in layout.applies_to:
+            if weight.role in _EXPERT_ROLES:
+                shape = _padded(weight.role, shape, layout, self.tp)
+            storage = layout.replace or storage
+        return stored_bytes(*shape, storage, fallback)
 
 
-@lru_cache(maxsize=1024)
-def layer_mask(layers: str, n_layers: int) -> NDArray[np.bool_]:
-    """Which of n_layers a named layer set of `Rule` holds."""
-    i = np.arange(n_layers)
-    eighth = n_layers // 8
-    match layers:
-        case "all":
-            return np.ones(n_layers, bool)
-        case "more_bits":
-            return (i < eighth) | (i >= 7 * n_layers // 8) | ((i - eighth) % 3 == 2)
-        case "first_8th":
-            return i < eighth
-        case "first_16th":
-            return i < n_layers // 16
-        case "middle_6_8ths":
-            return (i >= eighth) & (i < 7 * n_layers // 8)
-        case "first_2":
-            return i < 2
-        case "first_4":
-            return i < 4
-    raise ValueError(f"unknown layer set {layers!r}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Traits:
-    """What rules may ask about a model."""
-
-    names: frozenset[str]
-    n_layers: int
-
-
-@dataclass(slots=True)
-class _Entry:
-    """One distinct tensor of a model and how many copies each layer holds."""
-
-    weight: Weight
-    shape: tuple[int, int]  # (out, in); vectors are (n, 1)
-    counts: NDArray[np.float64]
-
-
-@dataclass(slots=True)
-class _Table:
-    """A model grouped by distinct tensors."""
-
-    arch: Architecture
-    traits: _Traits
-    entries: list[_Entry]
-    results: dict[tuple, WeightBytes] = field(default_factory=dict)
-
-
-def _traits(arch: Architecture) -> _Traits:
-    roles = {w.role for layer in arch.layers for w in layer.weights}
-    names = set()
-    if Role.EXPERT_DOWN in roles or Role.EXPERT_UP in roles:
-        names.add("moe")
-    if Role.MLA_KV_A in roles:
-        names.add("mla")
-    return _Traits(frozenset(names), len(arch.layers))
-
-
-def _matrix_shape(weight: Weight) -> tuple[int, int]:
-    if len(weight.shape) == 1:
-        return weight.shape[0], 1
-    return prod(weight.shape[:-1]), weight.shape[-1]
-
-
-def _build(arch: Architecture) -> _Table:
-    n_layers = len(arch.layers)
-    by_weight: dict[Weight, NDArray[np.float64]] = {}
-    seen: dict[int, list[int]] = {}
-    unique_layers: dict[int, tuple[Weight, ...]] = {}
-    for index, layer in enumerate(arch.layers):
-        key = id(layer.weights)
-        seen.setdefault(key, []).append(index)
-        unique_layers[key] = layer.weights
-    for key, indices in seen.items():
-        for weight in unique_layers[key]:
-            counts = by_weight.setdefault(weight, np.zeros(n_layers))
-            counts[indices] += weight.copies
-    entries = [_Entry(w, _matrix_shape(w), counts) for w, counts in by_weight.items()]
-    return _Table(arch, _traits(arch), entries)
-
-
-_TABLES: OrderedDict[int, _Table] = OrderedDict()
-_KEPT = 16
-
-
-def _table(arch: Architecture) -> _Table:
-    """The grouped form of a model, kept for the last few (identity is enough: an Architecture is frozen)."""
-    found = _TABLES.get(id(arch))
-    if found is None or found.arch is not arch:
-        found = _build(arch)
-        _TABLES[id(arch)] = found
-        while len(_TABLES) > _KEPT:
-            _TABLES.popitem(last=False)
-    return found
-
-
-def _rules_for(fmt: WeightFormat, role: Role, traits: _Traits) -> list[Rule]:
-    """The rules that can touch this role in this model, in order, up to the first that covers all layers."""
-    found = []
-    for rule in fmt.rules:
-        if role.value in rule.roles and all(name in traits.names for name in rule.when):
-            found.append(rule)
-            if rule.layers == "all":
-                break
-    return found
-
-
-def _tensor_bytes(
-    shape: tuple[int, int], vector: bool, role: Role, fmt: WeightFormat, traits: _Traits
-) -> Bytes:
-    """Bytes of one copy: a number, or one per layer where the format treats layers differently."""
-    if vector:
-        return stored_bytes(*shape, fmt.rest)
-    rules = _rules_for(fmt, role, traits)
-    if not rules:
-        return stored_bytes(*shape, fmt.rest)
-    if rules[0].layers == "all":
-        return stored_bytes(*shape, rules[0].storage)
-    size = np.full(traits.n_layers, stored_bytes(*shape, fmt.rest))
-    for rule in reversed(rules):
-        size[layer_mask(rule.layers, traits.n_layers)] = stored_bytes(*shape, rule.storage)
-    return size
+def _padded(role: Role, shape: tuple[int, int], layout: EngineLayout, tp: int) -> tuple[int, int]:
+    """An expert's shape with both sizes rounded up; the intermediate one after its split over `tp`."""
+    hidden, intermediate = shape if role is Role.EXPERT_DOWN else shape[::-1]
+    hidden = ceil(hidden / layout.hidden_multiple) * layout.hidden_multiple
+    part = ceil(intermediate / tp)
+    intermediate = ceil(part / layout.intermediate_multiple) * layout.intermediate_multiple * tp
+    return (hidden, intermediate) if role is Role.EXPERT_DOWN else (intermediate, hidden)
 
 
 def tensor_bytes(
     weight: Weight, fmt: WeightFormat, layer_index: int, n_layers: int, arch: Architecture
 ) -> float:
-    """Bytes of one `Weight` (all its copies) in a layer; layer_index -1 for one outside the layers."""
-    table = _table(arch)
-    size = _tensor_bytes(_matrix_shape(weight), len(weight.shape) == 1, weight.role, fmt, table.traits)
+    """Bytes of one `Weight`, all its copies, in a layer [byte]; layer_index -1 for one outside the layers.
+
+    Raises FormatRefused when `fmt` is the native one and the checkpoint's quantisation is unknown.
+    """
+    table = model_table(arch)
+    size = _Sizer(table, fmt, None, 1).size(weight, matrix_shape(weight))
     if isinstance(size, np.ndarray):
         size = float(size[layer_index])
     return size * weight.copies
 
 
-def weights_bytes(arch: Architecture, fmt: WeightFormat, padding: Padding | None = None) -> WeightBytes:
-    """Bytes of every weight of a model in a format [byte]; kept for models seen last."""
-    table = _table(arch)
-    key = (fmt.id, id(fmt), padding.id if padding else None)
-    found = table.results.get(key)
+def weights_bytes(
+    arch: Architecture, fmt: WeightFormat, layout: EngineLayout | None = None, tensor_parallel_size: int = 1
+) -> WeightBytes:
+    """Bytes of every weight of a model in a format, over all GPUs [byte]; kept for the models seen last.
+
+    With `layout` as that engine keeps it in memory, padding included, which `tensor_parallel_size` changes.
+    Raises FormatRefused when `fmt` is the native one and the checkpoint's quantisation is unknown.
+    """
+    table = model_table(arch)
+    key = (fmt.id, id(fmt), layout and layout.id, tensor_parallel_size if layout else 1)
+    found = table.cache.get(key)
     if found is None:
-        found = table.results[key] = _compute(table, fmt)
+        found = table.cache[key] = _compute(table, _Sizer(table, fmt, layout, tensor_parallel_size))
     return found
 
 
-def _compute(table: _Table, fmt: WeightFormat) -> WeightBytes:
-    n_layers = len(table.arch.layers)
+def _compute(table: ModelTable, sizer: _Sizer) -> WeightBytes:
     by_role: dict[Role, float] = {}
-    layers_by_shard: dict[Shard, NDArray[np.float64]] = {}
+    by_shard: dict[Shard, NDArray[np.float64]] = {}
+    elements = 0
     for entry in table.entries:
         weight = entry.weight
-        size = entry.counts * _tensor_bytes(
-            entry.shape, len(weight.shape) == 1, weight.role, fmt, table.traits
-        )
+        size = entry.counts * sizer.size(weight, entry.shape)
         by_role[weight.role] = by_role.get(weight.role, 0.0) + float(size.sum())
-        if weight.shard in layers_by_shard:
-            layers_by_shard[weight.shard] += size
+        if weight.shard in by_shard:
+            by_shard[weight.shard] += size
         else:
-            layers_by_shard[weight.shard] = size
+            by_shard[weight.shard] = size
+        elements += entry.shape[0] * entry.shape[1] * int(entry.counts.sum())
     outside = []
     for weight in table.arch.outside:
-        size = tensor_bytes(weight, fmt, OUTSIDE, n_layers, table.arch)
+        size = float(np.max(sizer.size(weight, matrix_shape(weight)))) * weight.copies
         outside.append((weight, size))
         by_role[weight.role] = by_role.get(weight.role, 0.0) + size
-    layers = sum(layers_by_shard.values(), np.zeros(n_layers))
-    elements = sum(w.elements for layer in table.arch.layers for w in layer.weights)
-    elements += sum(w.elements for w in table.arch.outside)
+        elements += weight.elements
+    layers = np.sum(list(by_shard.values()), axis=0) if by_shard else np.zeros(table.n_layers)
+    native = sizer.assigner.native
     return WeightBytes(
         float(layers.sum()) + sum(size for _, size in outside),
         by_role,
         layers,
-        layers_by_shard,
+        by_shard,
         tuple(outside),
         elements,
+        native.assumptions if native else (),
     )
 
 
 def bits_per_weight(arch: Architecture, fmt: WeightFormat) -> float:
-    """True average bits per weight: all bytes over all elements."""
+    """True average bits per weight: all bytes over all elements.
+
+    Raises FormatRefused when `fmt` is the native one and the checkpoint's quantisation is unknown.
+    """
     found = weights_bytes(arch, fmt)
     return found.total_bytes * 8 / found.elements

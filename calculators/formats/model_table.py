@@ -1,0 +1,117 @@
+"""A model grouped by distinct tensors: what all formats are computed from."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.architecture.layout import Architecture, Role, Weight
+from gpu_data.format_schemas import TraitRule
+
+Mask = NDArray[np.bool_]
+_KEPT = 16  # models whose tables stay in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One distinct tensor of the layers and how many copies of it each layer holds."""
+
+    weight: Weight
+    shape: tuple[int, int]  # (out_features, in_features); a vector of n is (n, 1)
+    counts: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelTable:
+    """Distinct tensors of a model, what its layers hold, and results already computed."""
+
+    arch: Architecture
+    n_layers: int
+    experts: int
+    gqa: float
+    structure: frozenset[str]  # traits that the tensors themselves show
+    holders: dict[Role, Mask]  # layers that hold a tensor of this role
+    entries: tuple[Entry, ...]
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def traits(self, rules: Iterable[TraitRule]) -> frozenset[str]:
+        """Names of all traits of this model."""
+        return self.structure | {rule.name for rule in rules if self._has(rule)}
+
+    def _has(self, rule: TraitRule) -> bool:
+        return (
+            (not rule.model_types or self.arch.model_type in rule.model_types)
+            and (rule.n_layers is None or self.n_layers == rule.n_layers)
+            and (rule.min_gqa is None or self.gqa >= rule.min_gqa)
+            and (rule.min_experts is None or self.experts >= rule.min_experts)
+            and (rule.max_experts is None or self.experts <= rule.max_experts)
+        )
+
+
+def matrix_shape(weight: Weight) -> tuple[int, int]:
+    """(out_features, in_features) of a weight; a vector of n is (n, 1)."""
+    if len(weight.shape) == 1:
+        return weight.shape[0], 1
+    return prod(weight.shape[:-1]), weight.shape[-1]
+
+
+def _build(arch: Architecture) -> ModelTable:
+    n_layers = len(arch.layers)
+    # equal layers usually share one tuple of weights: hash each tuple's weights once
+    layers_of: dict[int, list[int]] = {}
+    weights_of: dict[int, tuple[Weight, ...]] = {}
+    for index, layer in enumerate(arch.layers):
+        layers_of.setdefault(id(layer.weights), []).append(index)
+        weights_of[id(layer.weights)] = layer.weights
+    counts: dict[Weight, NDArray[np.float64]] = {}
+    for key, indices in layers_of.items():
+        for weight in weights_of[key]:
+            if weight not in counts:
+                counts[weight] = np.zeros(n_layers)
+            counts[weight][indices] += weight.copies
+    holders: dict[Role, Mask] = {}
+    experts = 0
+    for weight, held in counts.items():
+        holders[weight.role] = holders.get(weight.role, np.zeros(n_layers, bool)) | (held > 0)
+        if weight.role is Role.EXPERT_DOWN and len(weight.shape) > 1:
+            # experts as copies of a matrix, or as one tensor with an expert dimension
+            experts = max(experts, weight.copies, weight.shape[0] if len(weight.shape) == 3 else 0)
+    structure = set()
+    if experts:
+        structure.add("moe")
+    if Role.MLA_KV_A in holders:
+        structure.add("mla")
+    if Role.SHARED_DOWN in holders:
+        structure.add("shared_experts")
+    if not any(weight.role is Role.LM_HEAD for weight in arch.outside):
+        structure.add("tied")
+    # latent attention is stored with one KV head
+    kv_heads = 1 if "mla" in structure else arch.num_key_value_heads
+    return ModelTable(
+        arch,
+        n_layers,
+        experts,
+        arch.num_attention_heads / kv_heads if kv_heads else 0,
+        frozenset(structure),
+        holders,
+        tuple(Entry(weight, matrix_shape(weight), held) for weight, held in counts.items()),
+    )
+
+
+_TABLES: OrderedDict[int, ModelTable] = OrderedDict()
+
+
+def model_table(arch: Architecture) -> ModelTable:
+    """The table of a model, kept for the models seen last (identity is enough: Architecture is frozen)."""
+    found = _TABLES.get(id(arch))
+    if found is None or found.arch is not arch:
+        found = _TABLES[id(arch)] = _build(arch)
+        while len(_TABLES) > _KEPT:
+            _TABLES.popitem(last=False)
+    return found
