@@ -107,6 +107,17 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 #: Where the language model of a composite config lives, in the order tried.
 TEXT_KEYS: Final = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config")
 
+#: Keys that some configs give as one entry per layer.
+LISTED_PER_LAYER: Final = (
+    "intermediate_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "num_experts",
+    "num_experts_per_tok",
+    "num_shared_experts",
+    "head_dim",
+)
+
 _COUNT_LIMIT: Final = 2**22
 #: Largest believable value by field; anything above is a typing error or an attack, and is refused.
 LIMITS: Final[dict[str, int]] = {
@@ -136,6 +147,24 @@ _HARMLESS: Final = re.compile(
     r"|layer_norm_epsilon|aux|jitter|softcap|query_pre_attn|window_type|expert_capacity|router_|hidden_dropout"
     r"|attn_pdrop|shared_head|share_|logit|auto_map|hidden_rescale|embd_pdrop|use_cache|sliding_window$)"
 )
+
+
+def has_lm_head(root: Fields, default: bool = True) -> bool:
+    """Whether the class that `architectures` names has a language-model head (`...Model` has none)."""
+    names = root.words("architectures")
+    if not names:
+        return default
+    name = names[0]
+    if re.search(r"(LMHead|DoubleHeads)Model$|For(CausalLM|ConditionalGeneration|MaskedLM)", name):
+        return True
+    if name.endswith("Model"):
+        return False
+    if re.search(r"For(SequenceClassification|TokenClassification|QuestionAnswering)$", name):
+        root.assume(
+            f"{name} has a task head in place of the language-model head: the task head is not counted"
+        )
+        return False
+    return default
 
 
 class Notes:
@@ -205,9 +234,16 @@ class Fields:
             setattr(view, name, getattr(self, name))
         return view
 
-    def retyped(self, model_type: str) -> Fields:
+    def retyped(self, model_type: str, extra_defaults: Mapping[str, Any] | None = None) -> Fields:
         """The same fields read with the class defaults of another model_type."""
-        return Fields(self._data, model_type, path=self.path, notes=self.notes, used=self._used)
+        return Fields(
+            self._data,
+            model_type,
+            path=self.path,
+            notes=self.notes,
+            used=self._used,
+            extra_defaults=extra_defaults,
+        )
 
     # ---- look-up ----------
 
@@ -241,9 +277,10 @@ class Fields:
         """Whether the config itself holds the key (even as null)."""
         return any(key in self._data for key in ALIASES.get(name, (name,)))
 
-    def keys(self) -> tuple[str, ...]:
-        """Keys written in the config."""
-        return tuple(self._data)
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The config as written."""
+        return self._data
 
     def refuse(self, name: str, reason: str) -> ConfigRefused:
         """The refusal of this field, to be raised."""

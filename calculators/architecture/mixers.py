@@ -83,31 +83,35 @@ def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     qkv_bias = flag(fields, traits.qkv_bias)
     k_bias = qkv_bias if traits.k_bias is None else flag(fields, traits.k_bias)
     out_bias = flag(fields, traits.out_bias)
+    reused = fields.flag("_kv_reused")  # this layer reads the keys and values of an earlier one
+    one_for_both = fields.flag("attention_k_eq_v") and layer_type == "full"
+    weights = matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=qkv_bias)
+    if not reused:
+        weights += matrix(Role.ATTN_K, h.kv_heads * h.head_dim, width, Shard.KV_HEADS, bias=k_bias)
+    if not reused and not one_for_both:
+        weights += matrix(Role.ATTN_V, h.kv_heads * h.value_dim, width, Shard.KV_HEADS, bias=qkv_bias)
     weights = (
-        *matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=qkv_bias),
-        *matrix(Role.ATTN_K, h.kv_heads * h.head_dim, width, Shard.KV_HEADS, bias=k_bias),
-        *matrix(Role.ATTN_V, h.kv_heads * h.value_dim, width, Shard.KV_HEADS, bias=qkv_bias),
+        *weights,
         *matrix(Role.ATTN_OUT, width, h.heads * h.value_dim, Shard.ROW, bias=out_bias),
-        *_qk_norms(fields, traits, h, layer_type),
+        *_qk_norms(fields, traits, h, 1 if reused else 2),
         *_gate(fields, traits, h, width, qkv_bias),
     )
     if traits.sinks in ("all", layer_type) and flag(fields, traits.sinks_if, True):
         weights = (*weights, vector(Role.OTHER, h.heads, Shard.COLUMN))
+    if reused:
+        return Part(weights)
     elements = h.kv_heads * (h.head_dim + h.value_dim)
     return Part(weights, (cache_of(fields, layer_type, elements, h.kv_heads),))
 
 
-def _qk_norms(fields: Fields, traits: Traits, h: Heads, layer_type: str) -> tuple[Weight, ...]:
+def _qk_norms(fields: Fields, traits: Traits, h: Heads, tensors: int) -> tuple[Weight, ...]:
     if not traits.qk_norm or not flag(fields, traits.qk_norm_if):
         return ()
     count = traits.qk_norm_vectors
     if traits.qk_norm == "head":
-        return norms(h.head_dim, count, 2)
+        return norms(h.head_dim, count, tensors)
     q, k = h.heads * h.head_dim, h.kv_heads * h.head_dim
-    return (
-        *norms(q, count),
-        *norms(k, count),
-    )  # over the whole width, or one per head and channel: the same count
+    return (*norms(q, count), *norms(k, count))  # over the width, or one per head and channel: the same count
 
 
 def _gate(fields: Fields, traits: Traits, h: Heads, width: int, bias: bool) -> tuple[Weight, ...]:
@@ -163,3 +167,100 @@ def indexer(fields: Fields, query_width: int, width: int) -> Part:
         *matrix(Role.INDEXER, heads, width),
     )
     return Part(weights, (Cache(CacheKind.INDEXER, dim),))
+
+
+def compressed_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """DeepSeek-V4: one shared key-value head in a window, plus a compressed copy of the older tokens.
+
+    csa keeps one cell for few tokens and has an indexer; hca keeps one cell for many. Source: the modelling
+    class of transformers 5.24.0 (`DeepseekV4CSACache`, `DeepseekV4HCACache`).
+    """
+    width, heads = hidden_size(fields), fields.integer("num_attention_heads")
+    dim, q_rank = fields.integer("head_dim"), fields.integer("q_lora_rank")
+    groups, o_rank = fields.integer("o_groups"), fields.integer("o_lora_rank")
+    window = fields.integer("sliding_window", default=128)
+    weights = (
+        *matrix(Role.MLA_Q_A, q_rank, width),
+        *norms(q_rank, 1),
+        *matrix(Role.MLA_Q_B, heads * dim, q_rank, Shard.COLUMN),
+        *matrix(Role.MLA_KV_A, dim, width),
+        *norms(dim, 1),
+        *matrix(Role.ATTN_OUT, groups * o_rank, heads * dim // groups, Shard.COLUMN),
+        *matrix(Role.ATTN_OUT, width, groups * o_rank, Shard.ROW),
+        vector(Role.OTHER, heads, Shard.COLUMN),
+    )
+    caches: tuple[Cache, ...] = (Cache(CacheKind.SLIDING, dim, window),)
+    if layer_type == "hca":
+        rate = _compress_rate(fields, "heavily_compressed_attention", 128)
+        weights = (*weights, *_compressor(rate, dim, width, Role.MLA_KV_A))
+        caches = (*caches, Cache(CacheKind.COMPRESSED, dim, tokens_per_cell=rate))
+    if layer_type == "csa":
+        rate = _compress_rate(fields, "compressed_sparse_attention", 4)
+        index = fields.integer("index_head_dim")
+        index_heads = fields.integer("index_n_heads")
+        weights = (
+            *weights,
+            *_compressor(rate, 2 * dim, width, Role.MLA_KV_A, dim),
+            *_compressor(rate, 2 * index, width, Role.INDEXER, index),
+            *matrix(Role.INDEXER, index_heads * index, q_rank),
+            *matrix(Role.INDEXER, index_heads, width),
+        )
+        caches = (*caches, Cache(CacheKind.COMPRESSED, dim + index, tokens_per_cell=rate))
+    return Part(weights, caches)
+
+
+def _compress_rate(fields: Fields, name: str, default: int) -> int:
+    rates = fields.mapping("compress_rates")
+    if rates is not None:
+        inner = Fields(rates, "", path=fields.path + "compress_rates.", notes=fields.notes)
+        default = inner.integer(name, default=default)
+    short = {"heavily_compressed_attention": "hca", "compressed_sparse_attention": "csa"}[name]
+    return fields.integer(f"compress_rate_{short}", default=default)
+
+
+def _compressor(
+    rate: int, columns: int, width: int, role: Role, norm: int | None = None
+) -> tuple[Weight, ...]:
+    return (
+        Weight(Role.OTHER, (rate, columns)),
+        *matrix(role, columns, width),
+        *matrix(role, columns, width),
+        *norms(norm or columns, 1),
+    )
+
+
+def block_sparse_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Grouped-query attention; sparse layers choose blocks by a small cached index key (MiniMax-M3)."""
+    part = attention(fields, traits, layer_type)
+    if layer_type != "block_sparse":
+        return part
+    heads, dim, width = fields.integer("index_n_heads"), fields.integer("index_head_dim"), hidden_size(fields)
+    part = part.plus(
+        *matrix(Role.INDEXER, heads * dim, width), *matrix(Role.INDEXER, dim, width), *norms(dim, 1, 2)
+    )
+    return Part(part.weights, (*part.caches, Cache(CacheKind.INDEXER, dim)))
+
+
+def cross_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Mllama: a layer that attends to the image, whose cache does not grow with text."""
+    part = attention(fields, traits, "full")
+    h = read_heads(fields, traits)
+    gates = vector(Role.OTHER, 1, copies=2)
+    fields.assume("cross-attention layers cache the image, not the text: their cache is counted as 0 here")
+    return Part((*part.weights, *norms(h.head_dim, 1, 2), gates), ())
+
+
+def mixture_of_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """JetMoE: queries and outputs are experts, keys and values are shared; its MLP has experts too."""
+    width = hidden_size(fields)
+    inner = fields.integer("num_key_value_heads") * fields.integer("head_dim")
+    experts, active = fields.integer("num_experts"), fields.integer("num_experts_per_tok")
+    weights = (
+        *matrix(Role.ATTN_K, inner, width, Shard.KV_HEADS),
+        *matrix(Role.ATTN_V, inner, width, Shard.KV_HEADS),
+        *matrix(Role.EXPERT_UP, inner, width, Shard.EXPERT, copies=experts, active=active),
+        *matrix(Role.EXPERT_DOWN, width, inner, Shard.EXPERT, copies=experts, active=active),
+        *matrix(Role.ROUTER, experts, width),
+        vector(Role.BIAS, width, copies=2),  # one after the attention, one after the MLP
+    )
+    return Part(weights, (cache_of(fields, layer_type, 2 * inner, fields.integer("num_key_value_heads")),))

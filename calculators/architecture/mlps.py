@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Role, Shard, Weight
 from calculators.architecture.mixers import hidden_size
@@ -27,6 +30,47 @@ def dense(fields: Fields, traits: Traits) -> Part:
     out_bias = bias if traits.mlp_out_bias is None else flag(fields, traits.mlp_out_bias)
     width, inner = hidden_size(fields), mlp_width(fields, traits)
     return Part(mlp_weights(width, inner, flag(fields, traits.gated), bias, out_bias))
+
+
+def lfm(fields: Fields, traits: Traits) -> Part:
+    """LFM2 shrinks the written width by a third and rounds it up."""
+    inner = fields.integer("intermediate_size")
+    if fields.flag("block_auto_adjust_ff_dim"):
+        inner = int(2 * inner / 3)
+        if fields.has("block_ffn_dim_multiplier"):
+            step = fields.integer("block_multiple_of", default=256)
+            inner = int(fields.number("block_ffn_dim_multiplier") * inner)
+            inner = step * -(-inner // step)
+    return Part(mlp_weights(hidden_size(fields), inner, True, False, False))
+
+
+def half(fields: Fields, traits: Traits) -> Part:
+    """RecurrentGemma and mLSTM-like blocks: the written width holds gate and up together."""
+    inner = fields.integer("intermediate_size") // 2
+    return Part(mlp_weights(hidden_size(fields), inner, True, True, True))
+
+
+def rwkv(fields: Fields, traits: Traits) -> Part:
+    """RWKV-4 channel mixing: key, receptance and value, with two mixing vectors."""
+    width = hidden_size(fields)
+    inner = fields.integer("intermediate_size", default=4 * width)
+    return Part(
+        (
+            *matrix(Role.MLP_UP, inner, width, Shard.COLUMN),
+            *matrix(Role.MLP_GATE, width, width, Shard.COLUMN),
+            *matrix(Role.MLP_DOWN, width, inner, Shard.ROW),
+            vector(Role.OTHER, width, copies=2),
+        )
+    )
+
+
+def xlstm(fields: Fields, traits: Traits) -> Part:
+    """The xLSTM feed-forward block: a rounded multiple of the width."""
+    width = hidden_size(fields)
+    step = fields.integer("ffn_round_up_to_multiple_of", default=64)
+    inner = step * -(-int(width * fields.number("ffn_proj_factor", 2.667)) // step)
+    bias = fields.flag("use_bias")
+    return Part(mlp_weights(width, inner, True, bias, bias))
 
 
 def mlp_weights(width: int, inner: int, gated: bool, bias: bool, out_bias: bool) -> tuple[Weight, ...]:
@@ -110,3 +154,12 @@ def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
     if count >= 0:
         return count * inner
     return fields.integer("shared_intermediate_size", default=0, low=0)
+
+
+DENSE: Final[dict[str, Callable[[Fields, Traits], Part]]] = {
+    "dense": dense,
+    "half": half,
+    "lfm": lfm,
+    "rwkv": rwkv,
+    "xlstm": xlstm,
+}

@@ -71,6 +71,12 @@ def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
     """The layer type of every layer: an explicit list if there is one, else the family's rule."""
     written = _written_types(fields, layers)
     types = written or ORDERS[traits.order](fields, layers)
+    if traits.ignores_window and fields.has("sliding_window"):
+        window = fields.integer("sliding_window", low=0)
+        if window < fields.integer("max_position_embeddings", default=2**40):
+            fields.assume(
+                f"sliding_window {window} is written but most engines keep every token: full cache counted"
+            )
     fields.touch("layer_types", "layers_block_type", "hybrid_override_pattern", "max_window_layers")
     return types
 
@@ -107,7 +113,10 @@ def _window(fields: Fields) -> int:
 
 
 def _sliding_all(fields: Fields, layers: int) -> tuple[str, ...]:
-    return ("sliding" if _window(fields) else "full",) * layers
+    window, context = _window(fields), fields.integer("max_position_embeddings", default=0)
+    if window and context and window >= context:  # a window no shorter than the context changes nothing
+        return ("full",) * layers
+    return ("sliding" if window else "full",) * layers
 
 
 def _sliding_if_used(fields: Fields, layers: int) -> tuple[str, ...]:
@@ -244,8 +253,9 @@ def _minimax_m3(fields: Fields, layers: int) -> tuple[str, ...]:
     return ("full",) * layers
 
 
-def _nas(fields: Fields, layers: int) -> tuple[str, ...]:
-    return tuple(f"nas{i}" for i in range(layers))
+def _cross(fields: Fields, layers: int) -> tuple[str, ...]:
+    chosen = set(fields.integers("cross_attention_layers", default=(3, 8, 13, 18, 23, 28, 33, 38)))
+    return tuple("cross" if i in chosen else "full" for i in range(layers))
 
 
 ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
@@ -257,6 +267,7 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "lightning": lambda fields, layers: _every(2, "linear", "full", layers),
     "every_fifth": lambda fields, layers: _every(5, "full", "sliding", layers),
     "pattern_four": lambda fields, layers: _every(4, "full", "sliding", layers),
+    "cross": _cross,
     "first_of_four": lambda fields, layers: _every(4, "full", "sliding", layers, phase=0),
     "nemotron_h": lambda fields, layers: ("linear", "moe", "full", "mlp")[:layers],
     "attention_indices": _attention_indices,
@@ -269,7 +280,6 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "kimi": _kimi,
     "mimo": _mimo,
     "minimax_m3": _minimax_m3,
-    "nas": _nas,
     "pattern": _pattern,
     "pattern_if_window": _pattern_if_window,
     "pattern_last_full": _pattern_last_full,
@@ -278,6 +288,14 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "sliding_all": _sliding_all,
     "sliding_if_used": _sliding_if_used,
 }
+
+
+def kv_reused(fields: Fields, types: tuple[str, ...], layers: int) -> tuple[bool, ...]:
+    """Which layers read an earlier layer's keys and values and cache none (Gemma 3n, Gemma 4)."""
+    shared = fields.integer("num_kv_shared_layers", default=0, low=0)
+    if shared > layers:
+        raise fields.refuse("num_kv_shared_layers", f"is {shared}, more than the {layers} layers")
+    return tuple(i >= layers - shared for i in range(layers))
 
 
 # ---- which layers hold a mixture of experts ----------

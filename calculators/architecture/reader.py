@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from calculators.architecture import mixers, mlps, states
-from calculators.architecture.keys import TEXT_KEYS, Fields
+from calculators.architecture import mixers, mlps, states, towers
+from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
+from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head
 from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
 from calculators.architecture.pieces import Part, matrix, norms, vector
-from calculators.architecture.plan import flag, layer_count, mixer_types, sparse_layers
+from calculators.architecture.plan import flag, kv_reused, layer_count, mixer_types, sparse_layers
 from calculators.architecture.quantization import read_quantization
 from calculators.architecture.traits import PLAIN, SAME_AS, TRAITS, Traits
 
 Mixer = Callable[[Fields, Traits, str], Part]
 
-ATTENTIONS: Final[dict[str, Mixer]] = {"gqa": mixers.attention, "mla": mixers.latent_attention}
+ATTENTIONS: Final[dict[str, Mixer]] = {
+    "gqa": mixers.attention,
+    "mla": mixers.latent_attention,
+    "compressed": mixers.compressed_attention,
+    "block_sparse": mixers.block_sparse_attention,
+    "jetmoe": mixers.mixture_of_attention,
+}
 STATES: Final[dict[str, Mixer]] = {
     "gated_delta_net": states.gated_delta_net,
     "kda": states.kda,
     "lightning": states.lightning,
     "mamba": states.mamba,
     "mamba2": states.mamba2,
+    "mlstm": states.mlstm,
+    "rg_lru": states.rg_lru,
+    "rwkv": states.rwkv,
     "short_conv": states.short_conv,
 }
 
@@ -33,18 +43,41 @@ def read_config(config: Mapping[str, object]) -> Architecture:
     Raises ConfigRefused, naming the field, when something needed is missing or cannot be meant.
     """
     root = Fields.root(config)
-    text = language_fields(root)
-    traits = family_traits(text)
-    arch = decoder(root, text, traits)
-    return replace(arch, assumptions=root.notes.lines())
+    special = towers.ENCODERS.get(root.model_type)
+    if special is not None:
+        arch = special(root)
+    else:
+        text = language_fields(root)
+        traits = family_traits(text)
+        arch = decoder(root, text, traits)
+        note_unread(text)
+    return replace(arch, quantization=read_quantization(config), assumptions=root.notes.lines())
+
+
+def note_unread(text: Fields) -> None:
+    """Say which keys look as if they changed shapes and were not used."""
+    unread = text.unread()
+    if unread:
+        names = ", ".join(unread[:8]) + (" ..." if len(unread) > 8 else "")
+        text.assume(f"not used in the count: {names}")
 
 
 def language_fields(root: Fields) -> Fields:
-    """The language model's own fields: a nested text config if there is one, else the root."""
+    """The language model's own fields: a nested text config if there is one, else the root.
+
+    A flat composite config (text keys at the root of a vision model) takes the defaults of its text part.
+    """
     found = root
     for _ in range(2):  # an omni config nests twice: thinker_config.text_config
         for key in TEXT_KEYS:
-            if isinstance(found.raw(key), Mapping) or isinstance(found.defaults.get(key), Mapping):
+            default = found.defaults.get(key)
+            written = found.raw(key) if key in found.data else None
+            if written is None and isinstance(default, Mapping):
+                if found.explicit("hidden_size") or found.explicit("num_hidden_layers"):
+                    extra = {k: v for k, v in default.items() if k not in ("model_type", "optional")}
+                    return found.retyped(str(default.get("model_type", "")), extra)
+                written = default
+            if isinstance(written, Mapping):
                 nested = found.sub(key)
                 if nested is not None:
                     found = nested
@@ -56,46 +89,42 @@ def language_fields(root: Fields) -> Fields:
 
 def family_traits(fields: Fields) -> Traits:
     """The family's traits; for an unknown model_type a plain decoder, said so in the assumptions."""
-    name = fields.model_type
-    name = SAME_AS.get(name, name)
+    name = SAME_AS.get(fields.model_type, fields.model_type)
     if name in TRAITS:
         return TRAITS[name]
-    if name == "llama":
-        return PLAIN
     fields.assume(
-        f"model_type {fields.model_type!r} is not known: computed as a plain decoder (two RMSNorms per layer, "
-        "gated MLP, biases only where a key says so)"
+        f"model_type {fields.model_type!r} is not known: computed as a plain decoder (two RMSNorms per "
+        "layer, gated MLP, biases only where a key says so)"
     )
-    return PLAIN
+    return PLAIN if not fields.has("kv_lora_rank") else replace(PLAIN, attention="mla")
 
 
 def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
-    """A causal decoder."""
+    """A causal decoder, with whatever towers stand beside it."""
+    text = merge_nested(text, traits)
     width = text.integer("hidden_size")
     vocab = text.integer("vocab_size")
     count = layer_count(text)
-    types = mixer_types(text, traits, count)
-    sparse = sparse_layers(text, traits, count)
-    made: dict[tuple[str, bool], Layer] = {}
-    layers = []
-    for layer_type, is_sparse in zip(types, sparse, strict=True):
-        key = (layer_type, is_sparse)
-        if key not in made:
-            made[key] = block(text, traits, layer_type, is_sparse)
-        layers.append(made[key])
-    tied = root.flag("tie_word_embeddings", text.flag("tie_word_embeddings"))
-    outside = [Weight(Role.EMBEDDING, (vocab, width), Shard.VOCAB)]
-    if traits.positions is not None:
-        outside.append(
-            Weight(Role.POSITION, (text.integer("max_position_embeddings") + traits.positions, width))
-        )
+    layers = stack(text, traits, count)
+    headed = traits.has_head and has_lm_head(root)
+    tied = tied_embeddings(root, text, traits)
+    embedding_width = text.integer("word_embed_proj_dim", default=width)
+    outside = [Weight(Role.EMBEDDING, (vocab, embedding_width), Shard.VOCAB)]
+    if traits.positions is not None and flag(text, traits.positions_if, True):
+        rows = text.integer("max_position_embeddings") + traits.positions
+        outside.append(Weight(Role.POSITION, (rows, width)))
     outside += norms(width, traits.embedding_norm)
-    outside += norms(width, traits.norm) if traits.final_norm else ()
-    if not tied:
-        outside += matrix(Role.LM_HEAD, vocab, width, Shard.VOCAB)
-    if flag(text, traits.head_bias):
+    if flag(text, traits.final_norm, True):
+        outside += norms(width, norm_vectors(text, traits))
+    for name in traits.extras:
+        if name in OUTSIDE_EXTRAS:
+            outside += OUTSIDE_EXTRAS[name](text, traits, count)
+    if headed and not tied:
+        outside += matrix(Role.LM_HEAD, vocab, embedding_width, Shard.VOCAB)
+    if headed and flag(text, traits.head_bias):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
-    heads = mixers.read_heads(text, traits) if text.has("num_attention_heads") else mixers.Heads(0, 0, 0, 0)
+    outside += towers.tower_weights(root, text)
+    heads = widest_heads(text, traits)
     return Architecture(
         model_type=root.model_type,
         hidden_size=width,
@@ -105,20 +134,157 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
         head_dim=heads.head_dim,
         max_position_embeddings=text.integer("max_position_embeddings", default=0) or None,
         tied_embeddings=tied,
-        layers=tuple(layers),
+        layers=layers,
         outside=tuple(outside),
-        dtype=text.word("dtype") or root.word("dtype", "bfloat16"),
-        quantization=read_quantization(root, text),
+        dtype=root.word("dtype") or text.word("dtype") or "bfloat16",
     )
 
 
+def merge_nested(text: Fields, traits: Traits) -> Fields:
+    """Lift the keys of nested groups (`attn_config`, `ffn_config`) beside the others."""
+    lifted: dict[str, Any] = {}
+    for group in traits.nested:
+        inner = text.mapping(group)
+        if inner is not None:
+            lifted.update({k: v for k, v in inner.items() if isinstance(k, str) and k not in text.data})
+    for key, value in traits.defaults:
+        if key not in text.data and key not in text.defaults:
+            lifted.setdefault(key, value)
+    return text.replaced(**lifted) if lifted else text
+
+
+def tied_embeddings(root: Fields, text: Fields, traits: Traits) -> bool:
+    """Whether the head is the embedding table. In a composite config the root decides."""
+    if isinstance(traits.tie, bool):
+        return traits.tie
+    if root is text or root.data is text.data:
+        return text.flag("tie_word_embeddings", root.flag("tie_word_embeddings"))
+    if root.explicit("tie_word_embeddings"):
+        return root.flag("tie_word_embeddings")
+    return root.flag("tie_word_embeddings") or text.flag("tie_word_embeddings")
+
+
+def widest_heads(text: Fields, traits: Traits) -> mixers.Heads:
+    """Head counts for the summary; zeros for a model without attention."""
+    if not text.has("num_attention_heads") or isinstance(text.raw("num_attention_heads"), list):
+        return mixers.Heads(0, 0, 0, 0)
+    first = per_layer(text, traits, 0, "full", False)
+    return mixers.read_heads(text.replaced(**dict(first)), traits)
+
+
+def norm_vectors(text: Fields, traits: Traits) -> int:
+    """Parameter vectors of one norm."""
+    return traits.norm + (1 if traits.norm and flag(text, traits.norm_shift) else 0)
+
+
+# ---- layers ----------
+
+
+def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
+    """All layers; equal ones are one object."""
+    types = mixer_types(text, traits, count)
+    sparse = sparse_layers(text, traits, count)
+    reused = kv_reused(text, types, count)
+    made: dict[tuple[Any, ...], Layer] = {}
+    layers = []
+    for i, (layer_type, is_sparse) in enumerate(zip(types, sparse, strict=True)):
+        overrides = per_layer(text, traits, i, layer_type, reused[i])
+        key = (layer_type, is_sparse, overrides)
+        if key not in made:
+            view = text.replaced(**dict(overrides)) if overrides else text
+            made[key] = block(view, traits, layer_type, is_sparse)
+        layers.append(made[key])
+    return tuple(layers)
+
+
+def per_layer(
+    text: Fields, traits: Traits, index: int, layer_type: str, reused: bool
+) -> tuple[tuple[str, Any], ...]:
+    """What this layer reads instead of the model-wide values: list entries, overrides, keys of its type."""
+    values: dict[str, Any] = {}
+    for name in LISTED_PER_LAYER:
+        raw = text.raw(name)
+        if isinstance(raw, list | tuple) and raw:
+            entries = text.integers(name, longer=True)
+            if index >= len(entries):
+                raise text.refuse(name, f"has {len(entries)} entries, too few for the layers")
+            values[name] = entries[index]
+    for kind, name, source in traits.type_keys:
+        if kind == layer_type and text.has(source):
+            values[name] = text.raw(source)
+    overrides = text.mapping("per_layer_config")
+    if overrides is not None:
+        mine = overrides.get(str(index), overrides.get(index))  # type: ignore[call-overload]
+        if isinstance(mine, Mapping):
+            values.update({k: v for k, v in mine.items() if isinstance(k, str)})
+    if reused:
+        values["_kv_reused"] = True
+        if text.flag("use_double_wide_mlp"):
+            values["intermediate_size"] = 2 * text.integer("intermediate_size")
+    try:
+        hash(tuple(values.values()))
+    except TypeError:
+        raise text.refuse("per_layer_config", f"holds a nested value for layer {index}") from None
+    return tuple(values.items())
+
+
 def block(text: Fields, traits: Traits, layer_type: str, is_sparse: bool) -> Layer:
-    """One layer: mixer, MLP and norms."""
+    """One layer: mixer, MLP, norms and extras."""
     width = text.integer("hidden_size")
-    if layer_type == "linear":
-        mixer = STATES[traits.linear](text, traits, layer_type)
+    mixer = mixer_part(text, traits, layer_type)
+    if traits.single and layer_type not in ("moe", "mlp"):
+        mlp, mlp_name = Part(), "none"
+    elif is_sparse or layer_type == "moe":
+        mlp, mlp_name = mlps.moe(text, traits), "moe"
+    elif traits.mlp == "none":
+        mlp, mlp_name = Part(), "none"
     else:
-        mixer = ATTENTIONS[traits.attention](text, traits, layer_type)
-    mlp = mlps.moe(text, traits) if is_sparse else mlps.dense(text, traits)
-    weights = (*norms(width, traits.norm, traits.block_norms), *mixer.weights, *mlp.weights)
-    return Layer(weights, mixer.caches, layer_type, "moe" if is_sparse else "dense")
+        mlp, mlp_name = mlps.DENSE[traits.mlp](text, traits), "dense"
+    norm_count = block_norms(text, traits, layer_type)
+    extra = tuple(
+        weight
+        for name in traits.extras
+        if name in LAYER_EXTRAS
+        for weight in LAYER_EXTRAS[name](text, traits, layer_type, is_sparse)
+    )
+    weights = (*norms(width, norm_vectors(text, traits), norm_count), *mixer.weights, *mlp.weights, *extra)
+    return Layer(weights, mixer.caches, _mixer_name(layer_type, mixer), mlp_name)
+
+
+def _mixer_name(layer_type: str, mixer: Part) -> str:
+    kinds = [cache.kind.value for cache in mixer.caches]
+    if not mixer.weights:
+        return "none"
+    if "latent" in kinds or "compressed" in kinds:
+        return "latent"
+    named = {"linear": "state", "hybrid": "state", "hybrid_sliding": "state", "cross": "cross"}
+    return named.get(layer_type, layer_type if layer_type in ("sliding", "chunked") else "full")
+
+
+def mixer_part(text: Fields, traits: Traits, layer_type: str) -> Part:
+    """The token mixer of one layer."""
+    if layer_type in ("moe", "mlp", "none"):
+        return Part()
+    if layer_type == "linear":
+        return STATES[traits.linear](text, traits, layer_type)
+    if layer_type == "cross":
+        return mixers.cross_attention(text, traits, layer_type)
+    part = ATTENTIONS[traits.attention](text, traits, layer_type)
+    if layer_type in ("hybrid", "hybrid_sliding"):
+        state = STATES[traits.linear](text, traits, layer_type)
+        return Part(part.weights + state.weights, part.caches + state.caches)
+    return part
+
+
+def block_norms(text: Fields, traits: Traits, layer_type: str) -> int:
+    """Norms over the hidden size in one layer."""
+    if traits.norms_rule == "falcon":  # one norm feeds both branches, or each branch has its own
+        if not text.flag("parallel_attn", True):
+            return 2
+        wide = text.flag("new_decoder_architecture")
+        return text.integer("num_ln_in_parallel_attn", default=2 if wide else 1)
+    if traits.norms_rule == "neox":
+        return 2
+    if traits.norms_rule == "stablelm":
+        return 1 if text.flag("use_parallel_residual") else 2
+    return traits.block_norms

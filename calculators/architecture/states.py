@@ -178,3 +178,59 @@ def _mamba2_head_dim(fields: Fields, width: int, heads: int) -> int:
     if fields.has("mamba_expand"):
         return int(fields.number("mamba_expand") * width) // heads
     return fields.integer("head_dim")
+
+
+def rg_lru(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """The real-gated linear recurrent unit of Griffin (arXiv:2402.19427)."""
+    width = hidden_size(fields)
+    inner = fields.integer("lru_width", default=width)
+    heads, kernel = fields.integer("num_attention_heads"), fields.integer("conv1d_width", default=4)
+    block = inner // heads
+    weights = (
+        *matrix(Role.STATE_IN, inner, width, Shard.COLUMN, bias=True),
+        *matrix(Role.STATE_IN, inner, width, Shard.COLUMN, bias=True),
+        *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=True),
+        *_conv(inner, kernel, True),
+        vector(Role.STATE_PARAM, inner, Shard.COLUMN),
+        Weight(Role.STATE_PARAM, (heads * block, block), Shard.COLUMN, copies=2),
+        vector(Role.STATE_PARAM, heads * block, Shard.COLUMN, copies=2),
+    )
+    return Part(weights, _state(inner * kernel, inner))
+
+
+def rwkv(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """RWKV-4 time mixing (arXiv:2305.13048): five vectors of state per layer."""
+    width = hidden_size(fields)
+    inner = fields.integer("attention_hidden_size", default=width)
+    weights = (
+        *matrix(Role.STATE_IN, inner, width, Shard.COLUMN, copies=3),
+        *matrix(Role.STATE_OUT, width, inner, Shard.ROW),
+        vector(Role.STATE_PARAM, inner, Shard.COLUMN, copies=2),
+        vector(Role.STATE_PARAM, width, copies=3),
+    )
+    return Part(weights, _state(0, 2 * width + 3 * inner))
+
+
+def mlstm(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """The matrix LSTM of xLSTM-7B (arXiv:2503.13427)."""
+    width, heads = hidden_size(fields), fields.integer("num_attention_heads")
+    keys = _rounded(
+        width, fields.number("qk_dim_factor", 0.5), fields.integer("mlstm_round_up_to_multiple_of", 64)
+    )
+    values = _rounded(
+        width, fields.number("v_dim_factor", 1.0), fields.integer("mlstm_round_up_to_multiple_of", 64)
+    )
+    bias = fields.flag("use_bias")
+    weights = (
+        *matrix(Role.STATE_IN, keys, width, Shard.COLUMN, bias=bias, copies=2),
+        *matrix(Role.STATE_IN, values, width, Shard.COLUMN, bias=bias, copies=2),
+        *matrix(Role.STATE_IN, heads, width, Shard.COLUMN, bias=True, copies=2),
+        *norms(values, 1),
+        *matrix(Role.STATE_OUT, width, values, Shard.ROW, bias=bias),
+    )
+    key_dim, value_dim = keys // heads, values // heads
+    return Part(weights, _state(0, heads * (key_dim * value_dim + key_dim + 1)))
+
+
+def _rounded(width: int, factor: float, step: int) -> int:
+    return step * -(-int(width * factor) // step)

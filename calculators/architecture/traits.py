@@ -26,8 +26,11 @@ class Traits:
     norm: int = RMS
     norm_shift: Flag = False  # adds the shift vector to a scale-only norm
     block_norms: int = 2
-    parallel_norms: str = ""  # rule name when the number of norms follows the config
-    final_norm: bool = True
+    norms_rule: str = ""  # when the number of norms follows the config
+    single: bool = False  # each layer is a mixer or an MLP, not both
+    final_norm: Flag = True
+    nested: tuple[str, ...] = ()  # groups of keys to lift to the top
+    defaults: tuple[tuple[str, int | bool], ...] = ()  # class defaults of those groups
     extras: tuple[str, ...] = ()  # names in `extras`: per-layer and outside weights of unusual designs
     # --- attention ---
     attention: str = "gqa"  # gqa or mla
@@ -45,6 +48,7 @@ class Traits:
     sinks: str = ""  # "", all, or the layer type that has them
     sinks_if: Flag = True
     window: bool = False  # the class honours sliding_window
+    ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
     index: bool = False  # MLA with an indexer in layers of type "indexed"
     type_keys: tuple[tuple[str, str, str], ...] = ()  # (layer type, canonical key, key it takes in that type)
     # --- layer order ---
@@ -157,7 +161,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "falcon": Traits(
         norm=LAYER_NORM,
-        parallel_norms="falcon",
+        norms_rule="falcon",
         kv_heads="falcon",
         free_head_dim=False,
         qkv_bias="bias",
@@ -175,7 +179,12 @@ TRAITS: Final[dict[str, Traits]] = {
         _GEMMA3, order="every_fifth", mlp_bias=False, extras=("altup", "per_layer_inputs")
     ),
     "gemma4_text": replace(
-        _GEMMA3, order="pattern_last_full", mlp_bias=False, extras=("per_layer_inputs", "gemma4_experts")
+        _GEMMA3,
+        order="pattern_last_full",
+        mlp_bias=False,
+        sparse="never",
+        extras=("per_layer_inputs", "gemma4_experts"),
+        type_keys=(("full", "head_dim", "global_head_dim"),),
     ),
     "glm": Traits(out_bias=False),
     "glm4": _GLM4,
@@ -204,7 +213,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "internlm3": Traits(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
     "jais2": Traits(norm=LAYER_NORM, gated=False),
     "jamba": Traits(order="period", linear="mamba", qkv_bias=False, out_bias=False, mlp_bias=False),
-    "jetmoe": Traits(attention="jetmoe"),
+    "jetmoe": Traits(attention="jetmoe", expert_width_keys=("intermediate_size",)),
     "kimi_linear": replace(_MLA, order="kimi", linear="kda"),
     "lfm2": Traits(
         order="full_indices",
@@ -234,11 +243,27 @@ TRAITS: Final[dict[str, Traits]] = {
     "mamba": _MAMBA,
     "mamba2": replace(_MAMBA, linear="mamba2"),
     "mimo": _QWEN2,
-    "mimo_v2_flash": Traits(order="mimo", window=True, sinks="sliding", out_bias=False),
+    "mimo_v2_flash": Traits(
+        order="mimo",
+        window=True,
+        sinks="sliding",
+        out_bias=False,
+        type_keys=(("sliding", "num_key_value_heads", "_twice_kv"),),
+        mlp_bias=False,
+    ),
     "minicpm3": _MLA,
     "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
     "minimax_m2": Traits(qk_norm="width", qkv_bias=False, out_bias=False, mlp_bias=False),
-    "minimax_m3_vl_text": Traits(qk_norm="head", qkv_bias=False, out_bias=False, order="minimax_m3"),
+    "minimax_m3_vl_text": Traits(
+        attention="block_sparse",
+        qk_norm="head",
+        qkv_bias=False,
+        out_bias=False,
+        order="minimax_m3",
+        dense_width_key="dense_intermediate_size",
+        expert_width_keys=("intermediate_size",),
+        shared="granite",
+    ),
     "ministral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
     "ministral3": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
     "mistral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
@@ -247,12 +272,29 @@ TRAITS: Final[dict[str, Traits]] = {
     "mpt": replace(_GPT, norm=RMS, qkv_bias=False, out_bias=False, mlp_bias=False),
     "nemotron": Traits(norm=LAYER_NORM, gated=False),
     "nemotron-nas": Traits(order="nas"),
-    "nemotron_h": Traits(block_norms=1, order="nemotron_h", linear="mamba2", gated=False, expert_gated=False),
+    "nemotron_h": Traits(
+        block_norms=1,
+        single=True,
+        order="nemotron_h",
+        linear="mamba2",
+        gated=False,
+        expert_gated=False,
+        sparse="never",
+        qkv_bias=False,
+        out_bias=False,
+    ),
     "olmo": Traits(norm=NO_NORM),
     "olmo2": _OLMO2,
     "olmo3": replace(_OLMO2, window=True, order="pattern_four"),
     "olmoe": replace(_OLMO2, shared="none"),
-    "opt": replace(_GPT, positions=2),
+    "opt": replace(
+        _GPT,
+        positions=2,
+        qkv_bias="enable_bias",
+        out_bias="enable_bias",
+        mlp_bias="enable_bias",
+        extras=("projected_embedding",),
+    ),
     "persimmon": replace(_GPT, qk_norm="head", qk_norm_if="qk_layernorm", qk_norm_vectors=2),
     "phi": replace(
         _GPT,
@@ -263,7 +305,7 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm_if="qk_layernorm",
         qk_norm_vectors=2,
     ),
-    "phi3": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "phi3": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
     "phimoe": Traits(
         norm=LAYER_NORM, window=True, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False
     ),
@@ -280,9 +322,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "qwen3_5_moe_text": _QWEN3_NEXT,
     "qwen3_vl_text": replace(_QWEN3, order="full", window=False),
     "qwen3_vl_moe_text": replace(_QWEN3_MOE, order="full", window=False),
-    "recurrent_gemma": Traits(
-        order="block_types", linear="rg_lru", window=True, out_bias=True, mlp_bias=True
-    ),
+    "recurrent_gemma": Traits(order="block_types", linear="rg_lru", window=True, out_bias=True, mlp="half"),
     "seed_oss": Traits(out_bias="attention_out_bias"),
     "smollm3": Traits(window=True, order="sliding_if_used"),
     "stablelm": Traits(
@@ -305,6 +345,31 @@ TRAITS: Final[dict[str, Traits]] = {
     "vaultgemma": Traits(mlp_bias=False, window=True, order="alternate"),
     "xglm": replace(_GPT),
     "youtu": _MLA,
+    "dbrx": Traits(
+        qkv_bias=False,
+        out_bias=False,
+        nested=("attn_config", "ffn_config"),
+        expert_width_keys=("intermediate_size",),
+        defaults=(("kv_n_heads", 1), ("ffn_hidden_size", 3584), ("moe_num_experts", 4), ("moe_top_k", 1)),
+    ),
+    "llama": PLAIN,
+    "gemma4_unified_text": replace(
+        _GEMMA3,
+        order="pattern_last_full",
+        mlp_bias=False,
+        sparse="never",
+        type_keys=(("full", "head_dim", "global_head_dim"),),
+    ),
+    "rwkv": Traits(norm=LAYER_NORM, order="linear", linear="rwkv", mlp="rwkv", extras=("rwkv",)),
+    "xlstm": Traits(order="linear", linear="mlstm", mlp="xlstm"),
+    "mllama_text_model": Traits(
+        order="cross",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+        extras=("extra_token_rows",),
+        free_head_dim=False,
+    ),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.

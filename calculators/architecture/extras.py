@@ -1,0 +1,169 @@
+"""Weights of unusual designs that no general mechanism covers: per layer and outside the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from calculators.architecture.keys import Fields
+from calculators.architecture.layout import Role, Shard, Weight
+from calculators.architecture.mixers import hidden_size, read_heads
+from calculators.architecture.mlps import expert_width, mlp_width, top_k
+from calculators.architecture.pieces import matrix, norms, vector
+from calculators.architecture.traits import Traits
+
+LayerExtra = Callable[[Fields, Traits, str, bool], tuple[Weight, ...]]
+OutsideExtra = Callable[[Fields, Traits, int], tuple[Weight, ...]]
+
+
+# ---- per layer ----------
+
+
+def _xielu(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, 1, copies=2),)  # the activation's two slopes
+
+
+def _sub_norms(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (*norms(hidden_size(fields), 1), *norms(mlp_width(fields, traits), 1))
+
+
+def _post_norms(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return norms(hidden_size(fields), 1, 2) if fields.flag("use_post_norm") else ()
+
+
+def _sparse_post_norm(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return norms(hidden_size(fields), 1) if sparse else ()
+
+
+def _differential(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, read_heads(fields, traits).head_dim, copies=4),)
+
+
+def _doge(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    h = read_heads(fields, traits)
+    bias = fields.flag("attention_bias")
+    mask = matrix(Role.OTHER, h.kv_heads, h.kv_heads * h.value_dim, bias=bias)
+    return (vector(Role.OTHER, hidden_size(fields), copies=2), vector(Role.OTHER, h.kv_heads), *mask)
+
+
+def _altup(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """AltUp and LAuReL of Gemma 3n."""
+    width, inputs = hidden_size(fields), fields.integer("altup_num_inputs")
+    rank = fields.integer("laurel_rank")
+    return (
+        vector(Role.OTHER, width),
+        *matrix(Role.OTHER, inputs, inputs),
+        *matrix(Role.OTHER, inputs * inputs, inputs),
+        *matrix(Role.OTHER, inputs, width),
+        *norms(width, 1, 2),
+        *matrix(Role.OTHER, rank, width),
+        *matrix(Role.OTHER, width, rank),
+    )
+
+
+def _per_layer_inputs(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    width, inner = hidden_size(fields), fields.integer("hidden_size_per_layer_input", default=0, low=0)
+    if not inner:
+        return ()
+    return (*matrix(Role.OTHER, inner, width), *matrix(Role.OTHER, width, inner), *norms(width, 1))
+
+
+def _gemma4_experts(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """Gemma 4 runs a mixture of experts beside the dense MLP of the same layer."""
+    if not fields.flag("enable_moe_block"):
+        return ()
+    width, experts = hidden_size(fields), fields.integer("num_experts")
+    inner, active = expert_width(fields, traits), top_k(fields, experts)
+    shapes = (
+        (Role.EXPERT_GATE, inner, width),
+        (Role.EXPERT_UP, inner, width),
+        (Role.EXPERT_DOWN, width, inner),
+    )
+    return (
+        *matrix(Role.ROUTER, experts, width),
+        vector(Role.ROUTER, width),
+        vector(Role.ROUTER, experts),
+        *(
+            w
+            for role, o, i in shapes
+            for w in matrix(role, o, i, Shard.EXPERT, copies=experts, active=active)
+        ),
+        *norms(width, 1, 3),
+    )
+
+
+def _hyper_connections(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """Several residual streams mixed before the attention and before the MLP."""
+    width, streams = hidden_size(fields), fields.integer("hc_mult", default=4)
+    mixes = (2 + streams) * streams
+    return (
+        Weight(Role.OTHER, (mixes, streams * width), copies=2),
+        vector(Role.OTHER, mixes, copies=2),
+        vector(Role.OTHER, 3, copies=2),
+    )
+
+
+LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
+    "altup": _altup,
+    "differential": _differential,
+    "doge": _doge,
+    "gemma4_experts": _gemma4_experts,
+    "hyper_connections": _hyper_connections,
+    "per_layer_inputs": _per_layer_inputs,
+    "post_norms": _post_norms,
+    "sparse_post_norm": _sparse_post_norm,
+    "sub_norms": _sub_norms,
+    "xielu": _xielu,
+}
+
+
+# ---- outside the layers ----------
+
+
+def _altup_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    width, inputs = hidden_size(fields), fields.integer("altup_num_inputs")
+    return matrix(Role.OTHER, width, width, copies=2 * (inputs - 1))
+
+
+def _per_layer_inputs_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    width, inner = hidden_size(fields), fields.integer("hidden_size_per_layer_input", default=0, low=0)
+    if not inner:
+        return ()
+    rows = fields.integer("vocab_size_per_layer_input", default=fields.integer("vocab_size"))
+    table = Weight(Role.EMBEDDING, (rows, layers * inner), Shard.VOCAB)
+    return (table, *matrix(Role.OTHER, layers * inner, width), *norms(inner, 1))
+
+
+def _hyper_connections_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    width, streams = hidden_size(fields), fields.integer("hc_mult", default=4)
+    return (
+        Weight(Role.OTHER, (streams, streams * width)),
+        vector(Role.OTHER, streams),
+        vector(Role.OTHER, 1),
+    )
+
+
+def _extra_token_rows(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    return (Weight(Role.EMBEDDING, (8, hidden_size(fields)), Shard.VOCAB),)  # Mllama's image tokens
+
+
+def _rwkv_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    return norms(hidden_size(fields), 2)  # block 0 normalises the embedding
+
+
+def _projected_embedding(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    """OPT-350m: embeddings narrower than the model, projected in and out."""
+    width, narrow = hidden_size(fields), fields.integer("word_embed_proj_dim", default=hidden_size(fields))
+    if narrow == width:
+        return ()
+    return (*matrix(Role.OTHER, width, narrow), *matrix(Role.OTHER, narrow, width))
+
+
+OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
+    "altup": _altup_outside,
+    "extra_token_rows": _extra_token_rows,
+    "hyper_connections": _hyper_connections_outside,
+    "per_layer_inputs": _per_layer_inputs_outside,
+    "projected_embedding": _projected_embedding,
+    "rwkv": _rwkv_outside,
+}
