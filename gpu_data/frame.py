@@ -19,6 +19,12 @@ MIB = 2**20
 # 0.98e9 stays below every measured card, so a model said to fit does fit.
 ASSUMED_FRACTION_OF_LABEL = 0.98
 
+DERIVATION_TITLES = {
+    "arithmetic": "Computed from other figures of this GPU",
+    "assumption": "Assumption",
+    "label": "This project",
+}
+
 PROVENANCE_COLUMNS = (
     "gpu_id",
     "field",
@@ -37,7 +43,8 @@ PROVENANCE_COLUMNS = (
 class Cell:
     """One filled cell: its value, the keys of its sources, and how it was derived or chosen.
 
-    `verified_by` and `evidence` describe the derivation; each source has its own.
+    `verified_by` and `evidence` describe the derivation; each source has its own. `parts` holds the pieces of
+    a cell that was put together from several, each with its own sources.
     """
 
     value: Any
@@ -46,6 +53,7 @@ class Cell:
     note: str | None = None
     verified_by: str = "arithmetic"
     evidence: str = "computed"
+    parts: tuple[Cell, ...] = ()
 
 
 def _figure_cell(figure: dict[str, Any]) -> Cell:
@@ -116,9 +124,8 @@ def _cells(gpu: dict[str, Any]) -> dict[str, Cell]:
         for part in ("kind", "date"):
             if figure and f"{price}_{part}" in GPU_COLUMNS:
                 cells[f"{price}_{part}"] = Cell(figure[part], tuple(figure["sources"]))
-    if notes := gpu.get("notes"):
-        sources = tuple(dict.fromkeys(key for note in notes for key in note["sources"]))
-        cells["notes"] = Cell(" ".join(note["text"] for note in notes), sources)
+    if parts := tuple(Cell(note["text"], tuple(note["sources"])) for note in gpu.get("notes", ())):
+        cells["notes"] = Cell(" ".join(part.value for part in parts), parts=parts)
     return cells
 
 
@@ -153,26 +160,15 @@ def spec_frame() -> pd.DataFrame:
 def _provenance_rows() -> Iterator[tuple[object, ...]]:
     for gpu_id, (cells, file) in _all_cells().items():
         for field, cell in cells.items():
-            head = (gpu_id, field, cell.value)
-            for key in cell.sources:
-                source = file["sources"][key]
-                yield (
-                    *head,
-                    source["title"],
-                    source.get("url"),
-                    source["verified_by"],
-                    source["evidence"],
-                    None,
-                    cell.note,
-                    source.get("note"),
-                )
-            if cell.formula:
-                title = {"label": "This project", "assumption": "Assumption"}.get(
-                    cell.verified_by, "Computed from other figures of this GPU"
-                )
-                yield (
-                    *head, title, None, cell.verified_by, cell.evidence, cell.formula, cell.note, None,
-                )  # fmt: skip
+            for part in cell.parts or (cell,):
+                head = (gpu_id, field, part.value)
+                for key in part.sources:
+                    source = file["sources"][key]
+                    document = (source["title"], source.get("url"), source["verified_by"], source["evidence"])
+                    yield (*head, *document, None, part.note, source.get("note"))
+                if part.formula:
+                    title = DERIVATION_TITLES[part.verified_by]
+                    yield (*head, title, None, part.verified_by, part.evidence, part.formula, part.note, None)
 
 
 @cache
@@ -185,7 +181,8 @@ def provenance_frame() -> pd.DataFrame:
     """Where each filled cell of the spec frame comes from.
 
     One row per (gpu_id, field, source), with `PROVENANCE_COLUMNS`. A derived cell has a row with its formula
-    besides the sources of what it was derived from. `verified_by` is datasheet, whitepaper, secondary,
-    arithmetic, assumption (capacity below the label) or label (filled in by this project).
+    besides the sources of what it was derived from; `notes` has rows for each of its notes. `verified_by` is
+    datasheet, whitepaper, secondary, arithmetic, assumption (capacity below the label) or label (filled in by
+    this project).
     """
     return _provenance_frame().copy(deep=False)
