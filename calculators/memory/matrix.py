@@ -1,0 +1,156 @@
+"""All GPUs x counts x weight formats for one model at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.architecture.layout import Architecture
+from calculators.memory.cache import cache_pieces
+from calculators.memory.deployment import (
+    DOES_NOT_FIT,
+    Deployment,
+    GpuMemory,
+    Options,
+    Piece,
+    total_of,
+    with_dims,
+)
+from calculators.memory.report import _budget, verdict_of
+from calculators.memory.search import LARGEST_TENSOR_PARALLEL, Fleet
+from calculators.memory.split import refusal
+from calculators.memory.weights import device_weights
+from calculators.memory.work import rope_piece, work_pieces
+from gpu_data.engine_schemas import Engine, ErrorBand
+from gpu_data.format_schemas import KvFormat, WeightFormat
+
+
+@dataclass(frozen=True)
+class FitMatrix:
+    """Results for every [gpu, count, format]; bytes are those of the fullest GPU.
+
+    `fleets` says how each count is used; None where the engine accepts no split, and `refused` says why.
+    """
+
+    needed_bytes: NDArray[np.float64]
+    budget_bytes: NDArray[np.float64]
+    verdict: NDArray[np.int8]
+    fleets: tuple[Fleet | None, ...]
+    refused: tuple[str | None, ...] = field(default=())
+
+    @property
+    def headroom_bytes(self) -> NDArray[np.float64]:
+        """Budget less need."""
+        return self.budget_bytes - self.needed_bytes
+
+
+def best_fleet(arch: Architecture, engine: Engine, gpus: int) -> tuple[Fleet | None, str | None]:
+    """How to use this many GPUs: the widest tensor split the engine accepts, pipeline stages for the rest."""
+    if engine.split == "layers":
+        reason = refusal(arch, engine.split, gpus, 1)
+        return (None, reason) if reason else (Fleet(gpus, gpus, 1), None)
+    first = None
+    for tp in range(min(gpus, LARGEST_TENSOR_PARALLEL), 0, -1):
+        if gpus % tp:
+            continue
+        reason = refusal(arch, engine.split, tp, gpus // tp)
+        if reason is None:
+            return Fleet(gpus, tp, gpus // tp), None
+        first = first or reason
+    return None, first
+
+
+def fit_matrix(
+    arch: Architecture,
+    kv_format: KvFormat,
+    engine: Engine,
+    capacities: NDArray[np.float64],
+    counts: Sequence[int],
+    formats: Sequence[WeightFormat],
+    max_model_len: int = 8192,
+    concurrency: int = 1,
+    options: Options | None = None,
+    band: ErrorBand | None = None,
+) -> FitMatrix:
+    """Need, budget and verdict of every GPU (by capacity in bytes), count and format, equal to `estimate`.
+
+    Cache, activations and overhead do not depend on the weight format, so they are computed once per count.
+    """
+    capacity = np.asarray(capacities, dtype=np.float64)
+    shape = (len(capacity), len(counts), len(formats))
+    needed, budget = np.zeros(shape), np.zeros(shape)
+    verdict = np.zeros(shape, np.int8)
+    fleets: list[Fleet | None] = []
+    reasons: list[str | None] = []
+    low, high = (band.low, band.high) if band else (0.0, 0.0)
+    base = Deployment(
+        arch,
+        formats[0],
+        kv_format,
+        engine,
+        GpuMemory("all", capacity),
+        options or Options(),
+        max_model_len=max_model_len,
+        concurrency=concurrency,
+    )
+    for j, count in enumerate(counts):
+        fleet, reason = best_fleet(arch, engine, count)
+        fleets.append(fleet)
+        reasons.append(reason)
+        if fleet is None:
+            needed[:, j], budget[:, j] = np.inf, capacity[:, None]
+            verdict[:, j] = DOES_NOT_FIT
+            continue
+        deployment = base.but(
+            tensor_parallel_size=fleet.tensor_parallel_size,
+            pipeline_parallel_size=fleet.pipeline_parallel_size,
+        )
+        needed[:, j], budget[:, j] = _plane(deployment, capacity, formats)
+        verdict[:, j] = verdict_of(needed[:, j], budget[:, j], low, high)
+    return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
+
+
+def _plane(
+    deployment: Deployment, capacity: NDArray[np.float64], formats: Sequence[WeightFormat]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(needed, budget) of [gpu, format] for one count."""
+    engine = deployment.engine
+    tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
+    weights = np.stack(
+        [device_weights(deployment.architecture, fmt, engine, tp, pp) for fmt in formats], axis=-1
+    )  # [device, format]
+    rope = rope_piece(deployment)
+    if rope is not None:
+        weights = weights + rope.bytes[0]  # ty: ignore[not-subscriptable]
+    cache = _per_device(cache_pieces(deployment), weights.shape[0], len(capacity))
+    if "fused_qkv_copy" in engine.parameters:
+        work = np.stack(
+            [
+                _per_device(work_pieces(deployment.but(weight_format=fmt)), weights.shape[0], len(capacity))
+                for fmt in formats
+            ],
+            axis=-1,
+        )
+        outside = np.zeros((weights.shape[0], len(capacity), 1))
+    else:
+        pieces = work_pieces(deployment)
+        work = _per_device(pieces, weights.shape[0], len(capacity))[..., None]
+        outside = _per_device([p for p in pieces if not p.inside], weights.shape[0], len(capacity))[..., None]
+    total = weights[:, None, :] + cache[..., None] + work
+    device = np.argmax(total, axis=0)[None]
+
+    def fullest(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.take_along_axis(np.broadcast_to(values, total.shape), device, axis=0)[0]
+
+    needed = fullest(total)
+    column = deployment.but(gpu=GpuMemory("all", capacity[:, None]))
+    budget, _ = _budget(column, capacity[:, None], needed, fullest(cache[..., None]), fullest(outside))
+    return needed, np.asarray(budget)
+
+
+def _per_device(pieces: list[Piece], devices: int, gpus: int) -> NDArray[np.float64]:
+    """Sum of pieces as [device, gpu]."""
+    return np.zeros((devices, gpus)) + with_dims(total_of(pieces), 1)

@@ -1,0 +1,197 @@
+"""The memory function: what one deployment needs on its fullest GPU, and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators.architecture.layout import Role
+from calculators.memory.cache import batch_defaults, cache_pieces
+from calculators.memory.deployment import (
+    DOES_NOT_FIT,
+    FITS,
+    GIB,
+    MIB,
+    TIGHT,
+    Deployment,
+    Number,
+    Piece,
+    Report,
+    on_device,
+    total_of,
+)
+from calculators.memory.shape import shape_of
+from calculators.memory.split import refusal
+from calculators.memory.weights import device_weights
+from calculators.memory.work import rope_piece, work_pieces
+
+
+def pieces_of(deployment: Deployment) -> tuple[Piece, ...]:
+    """All addends on every device [device, ...]."""
+    return (*_weight_pieces(deployment), *cache_pieces(deployment), *work_pieces(deployment))
+
+
+def _weight_pieces(deployment: Deployment) -> list[Piece]:
+    arch, fmt, engine = deployment.architecture, deployment.weight_format, deployment.engine
+    tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
+    sizes = device_weights(arch, fmt, engine, tp, pp, deployment.expert_parallel)
+    shape = shape_of(arch)
+    how = (
+        f"{deployment.gpus} GPUs by layers"
+        if engine.split == "layers"
+        else f"tensor parallel {tp}, pipeline parallel {pp}"
+    )
+    found = [
+        Piece(
+            f"weights, {fmt.label}",
+            "weights",
+            sizes,
+            "sum over tensors of bytes in the format x share of one GPU",
+            lambda: f"{shape.n_layers} layers and tables, {how}: {_list(sizes)}",
+            fmt.source,
+        )
+    ]
+    rope = rope_piece(deployment)
+    if rope is not None:
+        found.append(rope)
+    return found
+
+
+def _list(sizes: NDArray[np.float64]) -> str:
+    shown = ", ".join(f"{size / GIB:,.2f}" for size in sizes[:8])
+    return f"{shown}{', ...' if len(sizes) > 8 else ''} GiB"
+
+
+def memory_share(deployment: Deployment) -> Number:
+    """Share of the GPU's memory the engine may fill with what it counts.
+
+    SGLang derives it from the batch it prepares for (server_args.py _handle_gpu_memory_settings).
+    """
+    engine, options = deployment.engine, deployment.options
+    if options.memory_share is not None:
+        return options.memory_share
+    if engine.algorithm == "sglang":
+        chunk = options.max_num_batched_tokens or batch_defaults(deployment, "max_num_batched_tokens")
+        graphs = batch_defaults(deployment, "graph_max_batch")
+        capacity = np.asarray(deployment.gpu.capacity_bytes, dtype=np.float64) / MIB
+        reserved = (
+            engine.number("reserved_mib")
+            + np.maximum(chunk, 2048) * engine.number("reserved_mib_per_prefill_token")
+            + graphs * engine.number("reserved_mib_per_graph_sequence")
+            + deployment.gpus * engine.number("reserved_mib_per_gpu")
+        )
+        large = engine.number("reserved_mib_large_gpu")
+        reserved = np.where(capacity > 60 * 1024, np.maximum(reserved, large), reserved)
+        return np.clip((capacity - reserved) / capacity, 0, 1)
+    return engine.parameters["memory_share"].value if "memory_share" in engine.parameters else 1.0
+
+
+def cache_pool_bytes(deployment: Deployment) -> Number:
+    """Bytes the engine turns into its cache pool on the fullest GPU (vLLM's "Available KV cache memory").
+
+    The memory share less everything it counts but the cache; negative when even that does not fit.
+    """
+    report = estimate(deployment)
+    return report.budget_bytes - (report.needed_bytes - report.kv_bytes)
+
+
+def estimate(deployment: Deployment) -> Report:
+    """Bytes needed on the fullest GPU, what the engine reserves, and the verdict.
+
+    Scalars in, scalars out; arrays of max_model_len, concurrency and capacity broadcast. Raises nothing for a
+    split the engine would refuse: the report says so in `refused` and its verdict is "does not fit".
+    """
+    pieces = pieces_of(deployment)
+    device = np.asarray(np.argmax(total_of(pieces), axis=0))
+    groups = {
+        name: _sum((p for p in pieces if p.group == name), device)
+        for name in ("weights", "kv", "activation", "overhead")
+    }
+    needed = groups["weights"] + groups["kv"] + groups["activation"] + groups["overhead"]
+    outside = _sum((p for p in pieces if not p.inside), device)
+
+    capacity = np.asarray(deployment.gpu.capacity_bytes, dtype=np.float64)
+    budget, reserved = _budget(deployment, capacity, needed, groups["kv"], outside)
+    refused = refusal(
+        deployment.architecture,
+        deployment.engine.split,
+        deployment.tensor_parallel_size,
+        deployment.pipeline_parallel_size,
+    )
+    low = deployment.band.low if deployment.band else 0.0
+    high = deployment.band.high if deployment.band else 0.0
+    verdict = verdict_of(needed, budget, low, high)
+    if refused:
+        verdict = np.full_like(verdict, DOES_NOT_FIT)
+    return Report(
+        weights_bytes=_plain(groups["weights"]),
+        kv_bytes=_plain(groups["kv"]),
+        activation_bytes=_plain(groups["activation"]),
+        overhead_bytes=_plain(groups["overhead"]),
+        needed_bytes=_plain(needed),
+        reserved_bytes=_plain(reserved),
+        capacity_bytes=_plain(capacity),
+        budget_bytes=_plain(budget),
+        headroom_bytes=_plain(budget - needed),
+        band_low=low,
+        band_high=high,
+        verdict=int(verdict) if np.ndim(verdict) == 0 else verdict,
+        assumptions=_assumptions(deployment),
+        refused=refused,
+        device=device,
+        pieces=pieces,
+    )
+
+
+def verdict_of(needed: Number, budget: Number, low: float, high: float) -> NDArray[np.int8]:
+    """2 fits, 1 tight, 0 does not fit: tight exactly when need x (1 + low) <= budget < need x (1 + high)."""
+    needed, budget = np.asarray(needed), np.asarray(budget)
+    fits = budget >= needed * (1 + high)
+    maybe = budget >= needed * (1 + low)
+    return np.where(fits, FITS, np.where(maybe, TIGHT, DOES_NOT_FIT)).astype(np.int8)
+
+
+def _sum(pieces: Iterable[Piece], device: Number) -> Number:
+    return sum((on_device(p.bytes, device) for p in pieces), 0.0)
+
+
+def _budget(
+    deployment: Deployment, capacity: Number, needed: Number, kv: Number, outside: Number
+) -> tuple[Number, Number]:
+    """(what the need may fill, what the engine takes in the end).
+
+    A share of the total covers what the engine counts, the rest must fit beside it. A share of the free
+    memory (TensorRT-LLM) covers the cache only. Engines without a share take what they need.
+    """
+    engine = deployment.engine
+    share = memory_share(deployment)
+    if engine.share_of == "free":
+        others = needed - kv
+        budget = np.where(others < capacity, others + share * (capacity - others), capacity)
+        return budget, budget
+    if engine.split == "layers":
+        return capacity + 0 * needed, needed
+    limit = share * capacity
+    if engine.algorithm == "sglang":
+        limit = share * (capacity - engine.number("context_bytes"))
+    budget = np.minimum(capacity, limit + outside)
+    return budget, budget
+
+
+def _plain(value: Number) -> Number:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _assumptions(deployment: Deployment) -> tuple[str, ...]:
+    arch, gpu = deployment.architecture, deployment.gpu
+    found = list(arch.assumptions)
+    if gpu.basis == "assumed":
+        found.append(f"{gpu.name}: memory a program sees is assumed, not measured")
+    if gpu.unified:
+        found.append(f"{gpu.name}: memory is shared with the CPU; the operating system's part is not counted")
+    towers = (Role.VISION, Role.AUDIO)
+    if any(w.role in towers for w in arch.outside) and deployment.engine.split == "tensor":
+        found.append("activations of image and audio encoders are not counted")
+    return tuple(found)

@@ -1,0 +1,116 @@
+"""Types of the engine tables: what an inference engine allocates besides weights, as documented parameters.
+
+Data: `engines.toml`, `error_bands.toml`. The formulas that use the parameters: `calculators.memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+NonNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+Algorithm = Literal["vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers"]
+Split = Literal["tensor", "layers"]
+ShareOf = Literal["total", "free"]
+WindowedCache = Literal["full", "window", "blocks", "cells", "pool"]
+Basis = Literal["documented", "derived", "measured", "fitted", "assumed"]
+
+
+class Frozen(BaseModel):
+    """Base of all tables: immutable, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Parameter(Frozen):
+    """One number of an engine: what it means, in which unit, and how it is known.
+
+    basis: documented (the engine's own documentation or source says it), derived (follows from what its
+    code allocates), measured (read from logs), fitted (adjusted to measured rows), assumed.
+    """
+
+    value: float
+    unit: str
+    meaning: str
+    basis: Basis
+    source: str
+
+
+class BatchDefaults(Frozen):
+    """The batch an engine prepares for when nobody says, on GPUs with less than `below_gib` of memory."""
+
+    below_gib: PositiveFloat
+    max_num_batched_tokens: PositiveInt
+    max_num_seqs: PositiveInt
+    graph_max_batch: PositiveInt | None = None
+    source: str
+
+
+class VersionRule(Frozen):
+    """Which engine and version strings select a parameter set.
+
+    `engine` and `version` are regular expressions searched in lower-cased text. Optional bounds compare the
+    first dotted version number of the version text (below is exclusive), or, for llama.cpp, the build number.
+    """
+
+    engine: str
+    version: str = ""
+    below: tuple[int, ...] | None = None
+
+
+class Engine(Frozen):
+    """One parameter set: an engine, or an engine in one range of its versions."""
+
+    id: str
+    label: str
+    family: str  # error bands are kept per family
+    algorithm: Algorithm
+    versions: str  # which versions the set describes
+    split: Split
+    windowed_cache: WindowedCache
+    share_of: ShareOf = "total"
+    batch_defaults: tuple[BatchDefaults, ...] = ()
+    parameters: Mapping[str, Parameter]
+    untied_head_formats: tuple[str, ...] = ()
+    matches: tuple[VersionRule, ...] = ()
+    note: str = ""
+    source: str
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Engine:
+        limits = [row.below_gib for row in self.batch_defaults]
+        if limits != sorted(limits):
+            raise ValueError(f"engine {self.id}: batch_defaults must rise in below_gib")
+        return self
+
+    def number(self, name: str) -> float:
+        """The value of one parameter.
+
+        Raises KeyError naming engine and parameter when the set has none of that name.
+        """
+        try:
+            return self.parameters[name].value
+        except KeyError:
+            raise KeyError(f"engine {self.id} has no parameter {name!r}") from None
+
+    def source_of(self, name: str) -> str:
+        """Where one parameter comes from."""
+        return self.parameters[name].source
+
+
+class ErrorBand(Frozen):
+    """How far measured need lies from the estimate, as fractions of the estimate.
+
+    low <= 0 <= high: a measured value lies between need x (1 + low) and need x (1 + high) in all but one in
+    ten of the measured rows (5th and 95th percentile, `rows` of them).
+    """
+
+    family: str
+    low: Annotated[float, Field(le=0, gt=-1)]
+    high: Annotated[float, Field(ge=0)]
+    rows: PositiveInt
+    note: str
