@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -43,7 +44,17 @@ def _doge(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tupl
     h = read_heads(fields, traits)
     bias = fields.flag("attention_bias")
     mask = matrix(Role.OTHER, h.kv_heads, h.kv_heads * h.value_dim, bias=bias)
-    return (vector(Role.OTHER, hidden_size(fields), copies=2), vector(Role.OTHER, h.kv_heads), *mask)
+    weights = (vector(Role.OTHER, hidden_size(fields), copies=2), vector(Role.OTHER, h.kv_heads), *mask)
+    if not fields.flag("is_moe"):
+        return weights
+    width, experts = hidden_size(fields), fields.integer("num_experts")
+    active = top_k(fields, experts)  # each expert is one row of two tables
+    return (
+        *weights,
+        *matrix(Role.ROUTER, 2 * math.isqrt(experts), width),
+        Weight(Role.EXPERT_UP, (1, width), Shard.EXPERT, experts, active),
+        Weight(Role.EXPERT_DOWN, (1, width), Shard.EXPERT, experts, active),
+    )
 
 
 def _altup(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
@@ -103,12 +114,44 @@ def _hyper_connections(fields: Fields, traits: Traits, layer_type: str, sparse: 
     )
 
 
+def _hyper_connections_two(
+    fields: Fields, traits: Traits, layer_type: str, sparse: bool
+) -> tuple[Weight, ...]:
+    """Hunyuan 4: reads and writes of the streams without the mixing matrix."""
+    width, streams = hidden_size(fields), fields.integer("hc_mult", default=4)
+    return (
+        Weight(Role.OTHER, (2 * streams, streams * width), copies=2),
+        vector(Role.OTHER, 2 * streams, copies=2),
+        vector(Role.OTHER, 2, copies=2),
+    )
+
+
+def _gated_norms(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    width, rank = hidden_size(fields), fields.integer("gated_norm_rank", default=16)
+    count = 2 if sparse else 1
+    return (*matrix(Role.OTHER, rank, width, copies=count), *matrix(Role.OTHER, width, rank, copies=count))
+
+
+def _dory(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """Normalised transformer: learned scales in place of norms."""
+    h = read_heads(fields, traits)
+    return (
+        vector(Role.OTHER, hidden_size(fields), copies=2),
+        vector(Role.OTHER, h.heads * h.head_dim, copies=2),
+        vector(Role.OTHER, mlp_width(fields, traits), copies=2),
+    )
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
     "doge": _doge,
+    "dory": _dory,
+    "gated_norms": _gated_norms,
+    "hyper_connections_two": _hyper_connections_two,
     "gemma4_experts": _gemma4_experts,
     "hyper_connections": _hyper_connections,
+    "hyper_streams": _hyper_connections,
     "per_layer_inputs": _per_layer_inputs,
     "post_norms": _post_norms,
     "sparse_post_norm": _sparse_post_norm,
@@ -159,10 +202,22 @@ def _projected_embedding(fields: Fields, traits: Traits, layers: int) -> tuple[W
     return (*matrix(Role.OTHER, width, narrow), *matrix(Role.OTHER, narrow, width))
 
 
+def _dory_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, fields.integer("vocab_size"), Shard.VOCAB),)
+
+
+def _width_vector(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, hidden_size(fields)),)
+
+
 OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "altup": _altup_outside,
     "extra_token_rows": _extra_token_rows,
+    "dory": _dory_outside,
+    "hrm": _width_vector,
+    "last_dense_bias": _width_vector,
     "hyper_connections": _hyper_connections_outside,
+    "hyper_connections_two": _hyper_connections_outside,
     "per_layer_inputs": _per_layer_inputs_outside,
     "projected_embedding": _projected_embedding,
     "rwkv": _rwkv_outside,

@@ -34,9 +34,8 @@ def read_heads(fields: Fields, traits: Traits) -> Heads:
     """Head counts and widths, with each family's rule for absent keys."""
     heads = fields.integer("num_attention_heads")
     kv_heads = _kv_heads(fields, traits, heads)
-    if traits.free_head_dim and fields.has("head_dim"):
-        head_dim = fields.integer("head_dim")
-    else:
+    head_dim = fields.integer("head_dim", low=0) if traits.free_head_dim and fields.has("head_dim") else 0
+    if head_dim == 0:
         head_dim = hidden_size(fields) // heads
         if head_dim == 0:
             raise fields.refuse("num_attention_heads", "is larger than the hidden size")
@@ -84,6 +83,7 @@ def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     k_bias = qkv_bias if traits.k_bias is None else flag(fields, traits.k_bias)
     out_bias = flag(fields, traits.out_bias)
     reused = fields.flag("_kv_reused")  # this layer reads the keys and values of an earlier one
+    out_width = width if traits.square_out else h.heads * h.value_dim
     one_for_both = fields.flag("attention_k_eq_v") and layer_type == "full"
     weights = matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=qkv_bias)
     if not reused:
@@ -92,11 +92,11 @@ def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
         weights += matrix(Role.ATTN_V, h.kv_heads * h.value_dim, width, Shard.KV_HEADS, bias=qkv_bias)
     weights = (
         *weights,
-        *matrix(Role.ATTN_OUT, width, h.heads * h.value_dim, Shard.ROW, bias=out_bias),
+        *matrix(Role.ATTN_OUT, width, out_width, Shard.ROW, bias=out_bias),
         *_qk_norms(fields, traits, h, 1 if reused else 2),
         *_gate(fields, traits, h, width, qkv_bias),
     )
-    if traits.sinks in ("all", layer_type) and flag(fields, traits.sinks_if, True):
+    if traits.sinks in ("all", layer_type) and flag(fields, traits.sinks_if):
         weights = (*weights, vector(Role.OTHER, h.heads, Shard.COLUMN))
     if reused:
         return Part(weights)
@@ -115,10 +115,14 @@ def _qk_norms(fields: Fields, traits: Traits, h: Heads, tensors: int) -> tuple[W
 
 
 def _gate(fields: Fields, traits: Traits, h: Heads, width: int, bias: bool) -> tuple[Weight, ...]:
-    if not traits.gate or not flag(fields, traits.gate_if, True):
+    if not traits.gate or not flag(fields, traits.gate_if):
         return ()
-    gates = h.heads if traits.gate == "head" else h.heads * h.value_dim
-    return matrix(Role.ATTN_GATE, gates, width, Shard.COLUMN, bias=bias and traits.gate == "query")
+    per_head = traits.gate == "head" or (
+        traits.gate == "gating" and fields.raw("gating") in (True, "per-head")
+    )
+    gates = h.heads if per_head else h.heads * h.value_dim
+    weights = matrix(Role.ATTN_GATE, gates, width, Shard.COLUMN, bias=bias and traits.gate == "query")
+    return (*weights, vector(Role.BIAS, h.heads, Shard.COLUMN)) if traits.gate_extra else weights
 
 
 def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
@@ -135,7 +139,13 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     q_rank = fields.integer("q_lora_rank", default=0, low=0)
     bias = flag(fields, traits.qkv_bias)
     out_bias = flag(fields, traits.out_bias)
-    if q_rank:
+    if traits.q_form == "pair":
+        query = (
+            *matrix(Role.MLA_Q_A, q_rank, width, bias=bias),
+            *norms(q_rank, 1),
+            *matrix(Role.MLA_Q_B, heads * (nope + rope + value), 2 * q_rank, Shard.COLUMN),
+        )
+    elif q_rank:
         query = (
             *matrix(Role.MLA_Q_A, q_rank, width, bias=bias),
             *norms(q_rank, 1),
@@ -150,14 +160,20 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
         *matrix(Role.MLA_KV_B, heads * (nope + value), rank, Shard.COLUMN),
         *matrix(Role.ATTN_OUT, width, heads * value, Shard.ROW, bias=out_bias),
     )
-    caches = (Cache(CacheKind.LATENT, rank + rope),)
+    weights = (*weights, *_gate(fields, traits, Heads(heads, heads, nope + rope, value), width, False))
+    if traits.sinks == "all":
+        weights = (*weights, vector(Role.OTHER, heads, Shard.COLUMN))
+    if traits.k_rope_norm:
+        weights = (*weights, *norms(rope, 1))
+    window = fields.integer("sliding_window", default=0, low=0) or None if layer_type == "sliding" else None
+    caches = (Cache(CacheKind.LATENT, rank + rope, window),)
     if traits.index and layer_type == "indexed":
-        found = indexer(fields, q_rank or width, width)
+        found = indexer(fields, traits, q_rank or width, width)
         return Part(weights + found.weights, caches + found.caches)
     return Part(weights, caches)
 
 
-def indexer(fields: Fields, query_width: int, width: int) -> Part:
+def indexer(fields: Fields, traits: Traits, query_width: int, width: int) -> Part:
     """The lightning indexer of sparse attention: its own small keys, cached per token."""
     heads, dim = fields.integer("index_n_heads"), fields.integer("index_head_dim")
     weights = (
@@ -166,6 +182,9 @@ def indexer(fields: Fields, query_width: int, width: int) -> Part:
         *norms(dim, 2),
         *matrix(Role.INDEXER, heads, width),
     )
+    if traits.index_pool:
+        pool = fields.integer("index_kpool", default=1)
+        weights = (*weights, Weight(Role.OTHER, (pool, dim)), *matrix(Role.INDEXER, dim, width))
     return Part(weights, (Cache(CacheKind.INDEXER, dim),))
 
 

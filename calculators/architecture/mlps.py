@@ -91,6 +91,13 @@ def expert_width(fields: Fields, traits: Traits) -> int:
     raise fields.refuse(traits.expert_width_keys[0], "is missing, and nothing can stand in for it")
 
 
+def _modality_widths(fields: Fields, traits: Traits) -> tuple[int, int]:
+    if not traits.modality_experts:
+        return expert_width(fields, traits), 0
+    pair = fields.integers("moe_intermediate_size", 2, default=(1536, 512), low=1)
+    return pair[0], pair[1]
+
+
 def top_k(fields: Fields, experts: int) -> int:
     """Experts that one token uses."""
     chosen = fields.integer("num_experts_per_tok", default=0, low=0)
@@ -107,8 +114,10 @@ def moe(fields: Fields, traits: Traits) -> Part:
     width = hidden_size(fields)
     experts = fields.integer("num_experts")
     active = top_k(fields, experts)
-    inner = expert_width(fields, traits)
-    outer = fields.integer("moe_latent_size", default=width)  # experts may work at a narrower width
+    inner, image_inner = _modality_widths(fields, traits)
+    outer = fields.integer(
+        "moe_latent_size", default=fields.integer("routed_expert_hidden_size", default=width)
+    )  # experts may work at a narrower width
     gated = flag(fields, traits.expert_gated)
     bias = flag(fields, traits.expert_bias)
     weights = [*matrix(Role.ROUTER, experts, width, bias=flag(fields, traits.router_bias))]
@@ -121,22 +130,37 @@ def moe(fields: Fields, traits: Traits) -> Part:
         weights += matrix(role, rows, columns, Shard.EXPERT, bias=bias, copies=experts, active=active)
     if outer != width:
         weights += matrix(Role.MLP_DOWN, outer, width) + matrix(Role.MLP_UP, width, outer)
+    if image_inner:  # a router and experts of their own for image tokens
+        weights += (
+            *matrix(Role.VISION, experts, width),
+            vector(Role.VISION, experts, copies=traits.router_extra),
+            *matrix(Role.VISION, image_inner, width, copies=2 * experts),
+            *matrix(Role.VISION, width, image_inner, copies=experts),
+        )
     shared = shared_width(fields, traits, inner)
     if shared:
-        weights += shared_weights(width, shared, gated)
+        weights += shared_weights(width, shared, gated, flag(fields, traits.shared_bias))
         if flag(fields, traits.shared_gate):
             weights += matrix(Role.ROUTER, 1, width)
     return Part(tuple(weights))
 
 
-def shared_weights(width: int, inner: int, gated: bool) -> tuple[Weight, ...]:
+def shared_weights(width: int, inner: int, gated: bool, bias: bool = False) -> tuple[Weight, ...]:
     """An expert that every token uses."""
-    gate = matrix(Role.SHARED_GATE, inner, width, Shard.COLUMN) if gated else ()
+    gate = matrix(Role.SHARED_GATE, inner, width, Shard.COLUMN, bias=bias) if gated else ()
     return (
         *gate,
-        *matrix(Role.SHARED_UP, inner, width, Shard.COLUMN),
-        *matrix(Role.SHARED_DOWN, width, inner, Shard.ROW),
+        *matrix(Role.SHARED_UP, inner, width, Shard.COLUMN, bias=bias),
+        *matrix(Role.SHARED_DOWN, width, inner, Shard.ROW, bias=bias),
     )
+
+
+#: Spellings of the width of one shared expert.
+SHARED_WIDTH_KEYS: Final = (
+    "shared_expert_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+    "shared_experts_intermediate_size",
+)
 
 
 def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
@@ -148,7 +172,7 @@ def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
     if traits.shared == "granite":
         return fields.integer("shared_intermediate_size", default=0, low=0)
     count = fields.integer("num_shared_experts", default=-1, low=0)
-    for key in ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"):
+    for key in SHARED_WIDTH_KEYS:
         if fields.has(key):
             return fields.integer(key, low=0) * max(count, 1)
     if count >= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from calculators.architecture.keys import Fields
@@ -57,19 +57,24 @@ def flag(fields: Fields, value: Flag, default: bool = False) -> bool:
     return default
 
 
-def layer_count(fields: Fields) -> int:
+def layer_count(fields: Fields, traits: Traits) -> int:
     """Number of layers: `num_hidden_layers`, or the length of a per-layer list that stands for it."""
     for key in ("layers_block_type", "hybrid_override_pattern"):
         if fields.explicit(key) and not fields.has("layer_types"):
             value = fields.raw(key)
             if isinstance(value, str | list | tuple) and value:
                 return len(value)
-    return fields.integer("num_hidden_layers", low=1)
+    if traits.stacks > 1 and fields.has("num_layers_per_stack"):
+        return traits.stacks * fields.integer("num_layers_per_stack")
+    count = fields.integer("num_hidden_layers", low=1) * traits.stacks
+    if traits.paired and "mlp" in fields.words("layer_types"):
+        return count // 2
+    return count
 
 
 def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
     """The layer type of every layer: an explicit list if there is one, else the family's rule."""
-    written = _written_types(fields, layers)
+    written = _written_types(fields, traits, layers)
     types = written or ORDERS[traits.order](fields, layers)
     if traits.ignores_window and fields.has("sliding_window"):
         window = fields.integer("sliding_window", low=0)
@@ -77,11 +82,13 @@ def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
             fields.assume(
                 f"sliding_window {window} is written but most engines keep every token: full cache counted"
             )
+    if traits.index:
+        types = _indexer_owners(fields, types, layers)
     fields.touch("layer_types", "layers_block_type", "hybrid_override_pattern", "max_window_layers")
     return types
 
 
-def _written_types(fields: Fields, layers: int) -> tuple[str, ...]:
+def _written_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
     for key in ("layer_types", "layers_block_type", "attn_type_list", "hybrid_override_pattern"):
         raw = fields.raw(key)
         if raw is None:
@@ -93,6 +100,8 @@ def _written_types(fields: Fields, layers: int) -> tuple[str, ...]:
         elif key == "attn_type_list":  # MiniMax: 1 is softmax attention, 0 lightning attention
             names = tuple("full" if v else "linear" for v in fields.integers(key, layers, longer=True))
         else:
+            if traits.paired and "mlp" in fields.words(key):
+                return tuple(TYPE_NAMES.get(name, "full") for name in fields.words(key, 2 * layers)[::2])
             names = fields.words(key, layers, longer=True)
         for name in names:
             if name not in TYPE_NAMES and name not in TYPE_NAMES.values():
@@ -258,6 +267,71 @@ def _cross(fields: Fields, layers: int) -> tuple[str, ...]:
     return tuple("cross" if i in chosen else "full" for i in range(layers))
 
 
+def _flint(fields: Fields, layers: int) -> tuple[str, ...]:
+    return tuple("full" if i < 2 or i % 4 == 1 or i == layers - 1 else "sliding" for i in range(layers))
+
+
+def _layer_group(fields: Fields, layers: int) -> tuple[str, ...]:
+    return _every(fields.integer("layer_group_size"), "full", "linear", layers)
+
+
+def _olmo_hybrid(fields: Fields, layers: int) -> tuple[str, ...]:
+    types = _every(4, "full", "linear", layers)
+    return types if "full" in types else (*types[:-1], "full")
+
+
+def _backward_four(fields: Fields, layers: int) -> tuple[str, ...]:
+    return tuple("full" if (layers - 1 - i) % 4 == 0 else "sliding" for i in range(layers))
+
+
+def _kda_three(fields: Fields, layers: int) -> tuple[str, ...]:
+    return _every(4, "indexed", "linear", layers)
+
+
+def _dots3(fields: Fields, layers: int) -> tuple[str, ...]:
+    own = "full" if fields.explicit("use_dsa") and not fields.flag("use_dsa") else "indexed"
+    slides = fields.flag("use_sliding_window", True)
+    return tuple(own if not slides or i < 2 or i % 4 == 1 else "sliding" for i in range(layers))
+
+
+def _nas(fields: Fields, layers: int) -> tuple[str, ...]:
+    return tuple(
+        "none" if values.get("_no_attention") else "full" for values in searched_blocks(fields, layers)
+    )
+
+
+def searched_blocks(fields: Fields, layers: int) -> list[dict[str, int | bool]]:
+    """Nemotron-NAS: what each of the `block_configs` changes. FFN widths round up to 256 (DeciLM)."""
+    found = fields.raw("block_configs")
+    if not isinstance(found, list) or len(found) != layers:
+        raise fields.refuse("block_configs", f"must be a list with one entry for each of the {layers} layers")
+    width = fields.integer("hidden_size")
+    blocks: list[dict[str, int | bool]] = []
+    for i, entry in enumerate(found):
+        path = f"{fields.path}block_configs[{i}]."
+        if not isinstance(entry, Mapping):
+            raise fields.refuse(f"block_configs[{i}]", "must be an object")
+        outer = Fields(entry, "", path=path, notes=fields.notes)
+        attention = Fields(outer.mapping("attention") or {}, "", path=path + "attention.", notes=fields.notes)
+        ffn = Fields(outer.mapping("ffn") or {}, "", path=path + "ffn.", notes=fields.notes)
+        values: dict[str, int | bool] = {}
+        if attention.flag("no_op"):
+            values["_no_attention"] = True
+        elif attention.flag("replace_with_linear"):
+            raise attention.refuse("replace_with_linear", "is not modelled")
+        else:
+            group = attention.integer("n_heads_in_group", default=1)
+            values["num_key_value_heads"] = max(fields.integer("num_attention_heads") // group, 1)
+        if ffn.flag("no_op"):
+            values["_no_mlp"] = True
+        elif ffn.flag("replace_with_linear"):
+            raise ffn.refuse("replace_with_linear", "is not modelled")
+        else:
+            values["intermediate_size"] = 256 * -(-int(2 * ffn.number("ffn_mult") * width / 3) // 256)
+        blocks.append(values)
+    return blocks
+
+
 ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "full": lambda fields, layers: ("full",) * layers,
     "linear": lambda fields, layers: ("linear",) * layers,
@@ -267,7 +341,14 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "lightning": lambda fields, layers: _every(2, "linear", "full", layers),
     "every_fifth": lambda fields, layers: _every(5, "full", "sliding", layers),
     "pattern_four": lambda fields, layers: _every(4, "full", "sliding", layers),
+    "backward_four": _backward_four,
     "cross": _cross,
+    "dots3": _dots3,
+    "kda_three": _kda_three,
+    "flint": _flint,
+    "layer_group": _layer_group,
+    "nas": _nas,
+    "olmo_hybrid": _olmo_hybrid,
     "first_of_four": lambda fields, layers: _every(4, "full", "sliding", layers, phase=0),
     "nemotron_h": lambda fields, layers: ("linear", "moe", "full", "mlp")[:layers],
     "attention_indices": _attention_indices,
@@ -288,6 +369,24 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "sliding_all": _sliding_all,
     "sliding_if_used": _sliding_if_used,
 }
+
+
+def _indexer_owners(fields: Fields, types: tuple[str, ...], layers: int) -> tuple[str, ...]:
+    """Layers that share an earlier layer's indexer keep no index keys: they become plain latent layers."""
+    if fields.has("indexer_types"):
+        owners = tuple(name == "full" for name in fields.words("indexer_types", layers, longer=True))
+    elif fields.has("index_topk_pattern"):
+        pattern = fields.raw("index_topk_pattern")
+        if not isinstance(pattern, str | list) or len(pattern) < layers:
+            raise fields.refuse("index_topk_pattern", f"must have one entry for each of the {layers} layers")
+        owners = tuple(entry in ("F", "full") for entry in pattern[:layers])
+    else:
+        step = max(fields.integer("index_topk_freq", default=1, low=0), 1)
+        skip = fields.integer("index_skip_topk_offset", default=2, low=0)
+        owners = tuple(max(i - skip + 1, 0) % step == 0 for i in range(layers))
+    return tuple(
+        "full" if kind == "indexed" and not owner else kind for kind, owner in zip(types, owners, strict=True)
+    )
 
 
 def kv_reused(fields: Fields, types: tuple[str, ...], layers: int) -> tuple[bool, ...]:
@@ -311,7 +410,8 @@ def sparse_layers(fields: Fields, traits: Traits, layers: int) -> tuple[bool, ..
     if fields.has("moe_layers"):
         chosen = set(fields.integers("moe_layers"))
         return tuple(i in chosen for i in range(layers))
-    marks = [True] * layers
+    first = {"after_first": 1, "after_three": 3}.get(traits.sparse, 0)
+    marks = [i >= first for i in range(layers)]
     if isinstance(fields.raw("moe_layer_freq"), list | tuple):
         marks = [bool(m) for m in fields.integers("moe_layer_freq", layers, longer=True)]
     elif fields.has("moe_layer_freq") and traits.sparse == "frequency":

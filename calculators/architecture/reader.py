@@ -11,7 +11,14 @@ from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
 from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head
 from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
 from calculators.architecture.pieces import Part, matrix, norms, vector
-from calculators.architecture.plan import flag, kv_reused, layer_count, mixer_types, sparse_layers
+from calculators.architecture.plan import (
+    flag,
+    kv_reused,
+    layer_count,
+    mixer_types,
+    searched_blocks,
+    sparse_layers,
+)
 from calculators.architecture.quantization import read_quantization
 from calculators.architecture.traits import PLAIN, SAME_AS, TRAITS, Traits
 
@@ -43,7 +50,7 @@ def read_config(config: Mapping[str, object]) -> Architecture:
     Raises ConfigRefused, naming the field, when something needed is missing or cannot be meant.
     """
     root = Fields.root(config)
-    special = towers.ENCODERS.get(root.model_type)
+    special = getattr(towers, "ENCODERS", {}).get(root.model_type)
     if special is not None:
         arch = special(root)
     else:
@@ -104,7 +111,7 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
     text = merge_nested(text, traits)
     width = text.integer("hidden_size")
     vocab = text.integer("vocab_size")
-    count = layer_count(text)
+    count = layer_count(text, traits)
     layers = stack(text, traits, count)
     headed = traits.has_head and has_lm_head(root)
     tied = tied_embeddings(root, text, traits)
@@ -185,10 +192,12 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
     types = mixer_types(text, traits, count)
     sparse = sparse_layers(text, traits, count)
     reused = kv_reused(text, types, count)
+    blocks = searched_blocks(text, count) if traits.order == "nas" else None
+    written = layer_overrides(text, count)
     made: dict[tuple[Any, ...], Layer] = {}
     layers = []
     for i, (layer_type, is_sparse) in enumerate(zip(types, sparse, strict=True)):
-        overrides = per_layer(text, traits, i, layer_type, reused[i])
+        overrides = per_layer(text, traits, i, layer_type, reused[i], blocks, written)
         key = (layer_type, is_sparse, overrides)
         if key not in made:
             view = text.replaced(**dict(overrides)) if overrides else text
@@ -197,8 +206,29 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
+def layer_overrides(text: Fields, count: int) -> dict[int, dict[str, Any]] | None:
+    """`per_layer_config` by layer number (its keys are numbers as text, with or without leading zeros)."""
+    written = text.mapping("per_layer_config")
+    if written is None:
+        return None
+    overrides: dict[int, dict[str, Any]] = {}
+    for key, values in written.items():
+        if not str(key).isdecimal() or not 0 <= int(key) < count or not isinstance(values, Mapping):
+            raise text.refuse(
+                "per_layer_config", f"has the entry {str(key)[:20]!r}, not a layer below {count}"
+            )
+        overrides[int(key)] = {k: v for k, v in values.items() if isinstance(k, str)}
+    return overrides
+
+
 def per_layer(
-    text: Fields, traits: Traits, index: int, layer_type: str, reused: bool
+    text: Fields,
+    traits: Traits,
+    index: int,
+    layer_type: str,
+    reused: bool,
+    blocks: list[dict[str, int | bool]] | None = None,
+    overrides: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> tuple[tuple[str, Any], ...]:
     """What this layer reads instead of the model-wide values: list entries, overrides, keys of its type."""
     values: dict[str, Any] = {}
@@ -209,14 +239,24 @@ def per_layer(
             if index >= len(entries):
                 raise text.refuse(name, f"has {len(entries)} entries, too few for the layers")
             values[name] = entries[index]
-    for kind, name, source in traits.type_keys:
-        if kind == layer_type and text.has(source):
-            values[name] = text.raw(source)
-    overrides = text.mapping("per_layer_config")
-    if overrides is not None:
-        mine = overrides.get(str(index), overrides.get(index))  # type: ignore[call-overload]
-        if isinstance(mine, Mapping):
-            values.update({k: v for k, v in mine.items() if isinstance(k, str)})
+    for name, source in traits.type_lists:
+        if text.has(source):
+            entries = text.integers(source, longer=True)
+            if index >= len(entries):
+                raise text.refuse(source, f"has {len(entries)} entries, too few for the layers")
+            values[name] = entries[index]
+    if traits.kv_factor[0] == layer_type:
+        values["num_key_value_heads"] = traits.kv_factor[1] * text.integer("num_key_value_heads")
+    if blocks is not None:
+        values.update(blocks[index])
+    if overrides is None:
+        for kind, name, source in traits.type_keys:
+            if name == traits.type_keys_if[0] and not text.flag(traits.type_keys_if[1]):
+                continue
+            if kind == layer_type and text.has(source):
+                values[name] = text.raw(source)
+    else:
+        values.update(overrides.get(index, {}))
     if reused:
         values["_kv_reused"] = True
         if text.flag("use_double_wide_mlp"):
@@ -240,6 +280,8 @@ def block(text: Fields, traits: Traits, layer_type: str, is_sparse: bool) -> Lay
         mlp, mlp_name = Part(), "none"
     else:
         mlp, mlp_name = mlps.DENSE[traits.mlp](text, traits), "dense"
+    if text.flag("_no_mlp"):
+        mlp, mlp_name = Part(), "none"
     norm_count = block_norms(text, traits, layer_type)
     extra = tuple(
         weight
@@ -283,8 +325,10 @@ def block_norms(text: Fields, traits: Traits, layer_type: str) -> int:
             return 2
         wide = text.flag("new_decoder_architecture")
         return text.integer("num_ln_in_parallel_attn", default=2 if wide else 1)
-    if traits.norms_rule == "neox":
-        return 2
+    if traits.norms_rule == "sandwich":
+        return 4 if text.flag("use_sandwich_norm") else 2
+    if layer_type == "none" or text.flag("_no_mlp"):
+        return (layer_type != "none") + (not text.flag("_no_mlp"))
     if traits.norms_rule == "stablelm":
         return 1 if text.flag("use_parallel_residual") else 2
     return traits.block_norms

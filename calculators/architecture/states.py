@@ -60,16 +60,18 @@ def kda(fields: Fields, traits: Traits, layer_type: str) -> Part:
         "short_conv_kernel_size", default=fields.integer("linear_conv_kernel_dim", default=4)
     )
     channels = heads * dim
+    if traits.kda_rank == "full":
+        gate = matrix(Role.STATE_IN, channels, width, Shard.COLUMN)
+    else:
+        gate = (*matrix(Role.STATE_IN, dim, width), *matrix(Role.STATE_IN, channels, dim, Shard.COLUMN))
     weights = (
         *matrix(Role.STATE_IN, 3 * channels, width, Shard.COLUMN),
         *_conv(3 * channels, kernel, False),
         vector(Role.STATE_PARAM, channels, Shard.COLUMN),
         vector(Role.STATE_PARAM, heads, Shard.COLUMN),
-        *matrix(Role.STATE_IN, dim, width),
-        *matrix(Role.STATE_IN, channels, dim, Shard.COLUMN),
+        *gate,  # decay
+        *gate,  # output gate
         *matrix(Role.STATE_IN, heads, width, Shard.COLUMN),
-        *matrix(Role.STATE_IN, dim, width),
-        *matrix(Role.STATE_IN, channels, dim, Shard.COLUMN),
         *norms(dim, 1),
         *matrix(Role.STATE_OUT, width, channels, Shard.ROW),
     )
@@ -115,7 +117,7 @@ def mamba(fields: Fields, traits: Traits, layer_type: str) -> Part:
         conv_bias, bias = fields.flag("mamba_conv_bias", True), fields.flag("mamba_proj_bias")
     else:
         inner = int(width * fields.number("expand", 2, low=0.01, high=1000))
-        if fields.explicit("intermediate_size") and not fields.has("expand"):
+        if fields.explicit("intermediate_size"):
             inner = fields.integer("intermediate_size")
         state, kernel = fields.integer("state_size", default=16), fields.integer("conv_kernel", default=4)
         rank = _rank(fields, "time_step_rank", width)
@@ -157,6 +159,7 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
     else:
         conv_bias = fields.flag("use_conv_bias", not fields.known)
     bias = fields.flag("mamba_proj_bias") or fields.flag("use_bias")
+    out_bias = fields.flag("projectors_bias") if fields.has("projectors_bias") else bias
     inner = heads * dim
     channels = inner + 2 * groups * state
     weights = (
@@ -164,7 +167,7 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
         *_conv(channels, kernel, conv_bias),
         vector(Role.STATE_PARAM, heads, Shard.COLUMN, copies=3),  # step bias, A, D
         *(norms(inner, 1) if fields.model_type != "falcon_h1" or fields.flag("mamba_rms_norm") else ()),
-        *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=bias),
+        *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=out_bias),
     )
     return Part(weights, _state(channels * kernel, inner * state))
 

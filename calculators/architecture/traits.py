@@ -27,16 +27,19 @@ class Traits:
     norm_shift: Flag = False  # adds the shift vector to a scale-only norm
     block_norms: int = 2
     norms_rule: str = ""  # when the number of norms follows the config
+    stacks: int = 1  # this many stacks of num_layers_per_stack layers each
+    paired: bool = False  # a layer_types list that names MLPs lists attention and MLP apart
     single: bool = False  # each layer is a mixer or an MLP, not both
     final_norm: Flag = True
     nested: tuple[str, ...] = ()  # groups of keys to lift to the top
-    defaults: tuple[tuple[str, int | bool], ...] = ()  # class defaults of those groups
+    defaults: tuple[tuple[str, int | bool | tuple[int, ...]], ...] = ()  # class defaults of those groups
     extras: tuple[str, ...] = ()  # names in `extras`: per-layer and outside weights of unusual designs
     # --- attention ---
     attention: str = "gqa"  # gqa or mla
     qkv_bias: Flag = "attention_bias"
     k_bias: Flag | None = None  # None: as qkv_bias
     out_bias: Flag = "attention_bias"
+    square_out: bool = False  # the output projection is hidden x hidden whatever the heads
     kv_heads: str = "grouped"  # grouped, mha, falcon, multi_query
     free_head_dim: bool = True  # False: always hidden_size / heads
     qk_norm: str = ""  # "", head, width, each (per head and channel)
@@ -45,15 +48,23 @@ class Traits:
     qk_norm_full_only: bool = False
     gate: str = ""  # "", width (one gate per channel), head (one per head), query (inside a doubled query)
     gate_if: Flag = True
+    gate_extra: bool = False  # one more gate parameter per head
+    kv_factor: tuple[str, int] = ("", 1)  # layers of this type have so many times the KV heads
     sinks: str = ""  # "", all, or the layer type that has them
     sinks_if: Flag = True
     window: bool = False  # the class honours sliding_window
     ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
+    q_form: str = "plain"  # pair: MLA queries and a gate from two compressed vectors
+    k_rope_norm: bool = False  # MLA: a norm over the rotary key
+    index_pool: bool = False  # the indexer pools its keys with trained weights
     index: bool = False  # MLA with an indexer in layers of type "indexed"
+    type_lists: tuple[tuple[str, str], ...] = ()  # (canonical key, list with one entry per layer)
     type_keys: tuple[tuple[str, str, str], ...] = ()  # (layer type, canonical key, key it takes in that type)
+    type_keys_if: tuple[str, str] = ("", "")  # this key changes by type only if that one is set
     # --- layer order ---
     order: str = "full"
     linear: str = "gated_delta_net"
+    kda_rank: str = "low"  # full: decay and output gate are full matrices
     # --- MLP ---
     gated: Flag = True
     mlp_bias: Flag = "mlp_bias"
@@ -71,6 +82,8 @@ class Traits:
     expert_gated: Flag = True
     shared: str = "auto"  # auto, none, one
     shared_gate: Flag = False
+    shared_bias: Flag = False
+    modality_experts: bool = False  # a second set of experts for images; widths come as a pair
     # --- outside the layers ---
     positions: int | None = None  # learned positions: this many rows more than max_position_embeddings
     positions_if: Flag = True
@@ -133,7 +146,7 @@ TRAITS: Final[dict[str, Traits]] = {
         qkv_bias="add_qkv_bias|add_bias_linear", out_bias="add_bias_linear", mlp_bias="add_bias_linear"
     ),
     "cohere": Traits(block_norms=1, qk_norm="each", qk_norm_if="use_qk_norm", mlp_bias=False),
-    "cohere2": Traits(block_norms=1, window=True, order="pattern", free_head_dim=False, mlp_bias=False),
+    "cohere2": Traits(block_norms=1, window=True, order="pattern", mlp_bias=False),
     "cohere2_moe": Traits(block_norms=1, window=True, order="pattern", mlp_bias=False),
     "cohere_compass_text": Traits(
         block_norms=1, window=True, order="full", free_head_dim=False, mlp_bias=False
@@ -141,17 +154,19 @@ TRAITS: Final[dict[str, Traits]] = {
     "ctrl": replace(_GPT, head_bias=True),
     "cwm": Traits(window=True, order="first_of_four", qkv_bias=False, out_bias=False),
     "deepseek": Traits(),
-    "deepseek_v2": _MLA,
+    "deepseek_v2": replace(_MLA, mlp_bias="mlp_bias", shared_bias="mlp_bias"),
     "deepseek_v3": _MLA,
     "deepseek_v32": _DSA,
     "deepseek_v4": Traits(
-        attention="compressed", order="compressed", extras=("hyper_connections",), mlp_bias=False
+        attention="compressed", order="compressed", extras=("hyper_connections",), shared_bias="mlp_bias"
     ),
     "diffllama": Traits(extras=("differential",)),
-    "doge": Traits(qk_norm="head", extras=("doge",), shared="none"),
+    "doge": Traits(qk_norm="head", sparse="never", extras=("doge",)),
     "dots1": Traits(qk_norm="head", window=True, order="qwen", mlp_bias=False),
     "ernie4_5": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
-    "ernie4_5_moe": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", router_extra=1),
+    "ernie4_5_moe": Traits(
+        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", shared_bias="use_bias", router_extra=1
+    ),
     "exaone": Traits(),
     "exaone4": Traits(
         qk_norm="head", window=True, order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
@@ -184,15 +199,19 @@ TRAITS: Final[dict[str, Traits]] = {
         mlp_bias=False,
         sparse="never",
         extras=("per_layer_inputs", "gemma4_experts"),
-        type_keys=(("full", "head_dim", "global_head_dim"),),
+        type_keys=(
+            ("full", "head_dim", "global_head_dim"),
+            ("full", "num_key_value_heads", "num_global_key_value_heads"),
+        ),
+        type_keys_if=("num_key_value_heads", "attention_k_eq_v"),
     ),
     "glm": Traits(out_bias=False),
     "glm4": _GLM4,
     "glm4_moe": Traits(qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
-    "glm4_moe_lite": _MLA,
+    "glm4_moe_lite": replace(_MLA, sparse="after_first"),
     "glm4v_text": replace(_GLM4, qkv_bias=True, mlp_bias=False),
     "glm4v_moe_text": Traits(out_bias=False),
-    "glm_moe_dsa": _DSA,
+    "glm_moe_dsa": replace(_DSA, order="indexed"),
     "gpt2": replace(_GPT, positions=0, extras=("cross_attention",)),
     "gpt_bigcode": replace(_GPT, positions=0, kv_heads="multi_query"),
     "gpt_neo": replace(_GPT, positions=0, qkv_bias=False, order="gpt_neo", window=True),
@@ -205,16 +224,18 @@ TRAITS: Final[dict[str, Traits]] = {
     "granitemoe_swa": replace(_GRANITE_MOE, window=True, order="first_of_four", sinks="all"),
     "granitemoehybrid": replace(_GRANITE_MOE, order="linear", linear="mamba2"),
     "granitemoeshared": _GRANITE_MOE,
-    "helium": Traits(out_bias=False),
+    "helium": Traits(out_bias=False, square_out=True),
     "hunyuan_v1_dense": Traits(qk_norm="head"),
     "hunyuan_v1_moe": Traits(qk_norm="head"),
     "hyperclovax": Traits(extras=("post_norms",)),
     "internlm2": Traits(qkv_bias="bias", out_bias="bias", mlp_bias=False),
-    "internlm3": Traits(qkv_bias="qkv_bias", out_bias="bias", mlp_bias="bias"),
+    "internlm3": Traits(
+        qkv_bias="attention_bias|qkv_bias", out_bias="attention_bias|bias", mlp_bias="mlp_bias|bias"
+    ),
     "jais2": Traits(norm=LAYER_NORM, gated=False),
     "jamba": Traits(order="period", linear="mamba", qkv_bias=False, out_bias=False, mlp_bias=False),
     "jetmoe": Traits(attention="jetmoe", expert_width_keys=("intermediate_size",)),
-    "kimi_linear": replace(_MLA, order="kimi", linear="kda"),
+    "kimi_linear": replace(_MLA, order="kimi", linear="kda", gate="width", gate_if="mla_use_output_gate"),
     "lfm2": Traits(
         order="full_indices",
         linear="short_conv",
@@ -244,12 +265,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "mamba2": replace(_MAMBA, linear="mamba2"),
     "mimo": _QWEN2,
     "mimo_v2_flash": Traits(
-        order="mimo",
-        window=True,
-        sinks="sliding",
-        out_bias=False,
-        type_keys=(("sliding", "num_key_value_heads", "_twice_kv"),),
-        mlp_bias=False,
+        order="mimo", window=True, sinks="sliding", out_bias=False, kv_factor=("sliding", 2), mlp_bias=False
     ),
     "minicpm3": _MLA,
     "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
@@ -370,12 +386,135 @@ TRAITS: Final[dict[str, Traits]] = {
         extras=("extra_token_rows",),
         free_head_dim=False,
     ),
+    "beam": Traits(
+        block_norms=4,
+        qk_norm="head",
+        gate="width",
+        gate_extra=True,
+        window=True,
+        order="pattern_last_full",
+        sparse="after_three",
+        mlp_bias=False,
+    ),
+    "flint": Traits(
+        qk_norm="head",
+        sinks="all",
+        window=True,
+        order="flint",
+        shared="one",
+        mlp_bias=False,
+        defaults=(("mlp_only_layers", (0, 1)),),
+    ),
+    "hy_v3": Traits(qk_norm="head", sparse="after_first"),
+    "kolibri1": Traits(
+        block_norms=4,
+        qk_norm="head",
+        window=True,
+        order="sliding_all",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+        shared="one",
+    ),
+    "laguna": Traits(
+        qk_norm="head",
+        gate="gating",
+        window=True,
+        order="full",
+        router_extra=1,
+        shared="one",
+        mlp_bias=False,
+        type_lists=(("num_attention_heads", "num_attention_heads_per_layer"),),
+    ),
+    "lara_mini": Traits(
+        qk_norm="head", window=True, order="full", linear="gated_delta_net", shared="one", mlp_bias=False
+    ),
+    "mellum": Traits(qk_norm="head", window=True, order="full", mlp_bias=False, shared="none"),
+    "nanochat": Traits(norm=NO_NORM, gated=False, mlp_bias=False),
+    "solar_open": Traits(out_bias=False, mlp_bias=False),
+    "lfm3": Traits(
+        norms_rule="sandwich",
+        qk_norm="head",
+        gate="head",
+        gate_if="use_attention_gate",
+        window=True,
+        order="full_indices",
+        linear="short_conv",
+        mlp_bias=False,
+    ),
+    "axk2": replace(_DSA, q_form="pair", extras=("gated_norms",)),
+    "bailing_hybrid": replace(
+        _MLA, order="layer_group", linear="kda", kda_rank="full", gate="head", tie=False
+    ),
+    "dory": Traits(
+        norm=NO_NORM, gate="width", window=True, order="pattern_four", paired=True, extras=("dory",)
+    ),
+    "olmo_hybrid": Traits(qk_norm="width", order="olmo_hybrid", linear="gated_delta_net", mlp_bias=False),
+    "sarvam_mla": _MLA,
+    "sarvam_moe": Traits(qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
+    "hy_v4": replace(
+        _DSA, gate="width", sinks="all", sparse="after_first", extras=("hyper_connections_two",)
+    ),
+    "glm_ocr_text": replace(_GLM4, qkv_bias=False, mlp_bias=False),
+    "ernie4_5_vl_moe_text": Traits(
+        qkv_bias="use_bias",
+        out_bias="use_bias",
+        mlp_bias="use_bias",
+        shared_bias="use_bias",
+        router_extra=1,
+        sparse="after_first",
+        mlp="dense",
+        modality_experts=True,
+    ),
+    "glm5_next_text": replace(
+        _DSA,
+        order="kda_three",
+        linear="kda",
+        index_pool=True,
+        sparse="after_three",
+        extras=("hyper_streams",),
+    ),
+    "dots3_note_text": replace(
+        _DSA,
+        order="dots3",
+        gate="head",
+        window=True,
+        k_rope_norm=True,
+        defaults=(
+            ("swa_num_attention_heads", 64),
+            ("swa_q_lora_rank", 1024),
+            ("swa_kv_lora_rank", 1024),
+            ("swa_qk_nope_head_dim", 192),
+            ("swa_qk_rope_head_dim", 64),
+            ("swa_v_head_dim", 128),
+        ),
+        type_keys=(
+            ("sliding", "num_attention_heads", "swa_num_attention_heads"),
+            ("sliding", "q_lora_rank", "swa_q_lora_rank"),
+            ("sliding", "kv_lora_rank", "swa_kv_lora_rank"),
+            ("sliding", "qk_nope_head_dim", "swa_qk_nope_head_dim"),
+            ("sliding", "qk_rope_head_dim", "swa_qk_rope_head_dim"),
+            ("sliding", "v_head_dim", "swa_v_head_dim"),
+        ),
+    ),
+    "muse_glimmer_text": Traits(
+        block_norms=4, qk_norm="head", gate="width", window=True, order="backward_four", mlp_bias=False
+    ),
+    "muse_spark_text": Traits(
+        block_norms=4, qk_norm="head", gate="width", window=True, order="backward_four", mlp_bias=False
+    ),
+    "grok-1": Traits(block_norms=4),
+    "gpt_neox_japanese": replace(
+        _GPT, qkv_bias=False, out_bias=False, mlp_bias=False, extras=("last_dense_bias",)
+    ),
+    "hrm_text": Traits(norm=NO_NORM, gate="width", stacks=2, extras=("hrm",)),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.
 SAME_AS: Final[dict[str, str]] = {
+    "gpt-sw3": "gpt2",
+    "hy_v4_vl_text": "hy_v4",
     "kimi_k2": "deepseek_v3",
-    "grok-1": "grok-1",
     "iquestcoder": "llama",
     "qwen3_omni_moe_text": "qwen3_moe",
 }
