@@ -1,14 +1,531 @@
 """Encoders (BERT and kin) and encoder-decoders (T5, BART, Whisper and kin).
 
+Encoders keep no generation cache. An encoder-decoder's decoder caches keys and values of its own tokens like
+any decoder; the keys and values of the encoded input are a fixed extra that depends on the input's length and
+are named in the assumptions.
+
 Source: the modelling classes of transformers 5.24.0, compared tensor by tensor on the meta device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
+from calculators.architecture.audio import parakeet, whisper_encoder
+from calculators.architecture.bag import Bag
 from calculators.architecture.keys import Fields
-from calculators.architecture.layout import Architecture
+from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard, Weight
+from calculators.architecture.pieces import matrix, norms, vector
 
-ENCODERS: Final[dict[str, Callable[[Fields], Architecture]]] = {}
+Reader = Callable[[Fields], Architecture]
+
+
+def _attention(
+    d: int,
+    inner: int,
+    kv: int,
+    *,
+    source: int | None = None,
+    bias: bool = True,
+    k_bias: bool | None = None,
+    out_bias: bool | None = None,
+) -> tuple[Weight, ...]:
+    source = d if source is None else source
+    return (
+        *matrix(Role.ATTN_Q, inner, d, Shard.COLUMN, bias=bias),
+        *matrix(Role.ATTN_K, kv, source, Shard.KV_HEADS, bias=bias if k_bias is None else k_bias),
+        *matrix(Role.ATTN_V, kv, source, Shard.KV_HEADS, bias=bias),
+        *matrix(Role.ATTN_OUT, d, inner, Shard.ROW, bias=bias if out_bias is None else out_bias),
+    )
+
+
+def _mlp(
+    d: int, ff: int, *, gated: bool = False, bias: bool = True, down_bias: bool | None = None
+) -> tuple[Weight, ...]:
+    gate = matrix(Role.MLP_GATE, ff, d, Shard.COLUMN, bias=bias) if gated else ()
+    return (
+        *gate,
+        *matrix(Role.MLP_UP, ff, d, Shard.COLUMN, bias=bias),
+        *matrix(Role.MLP_DOWN, d, ff, Shard.ROW, bias=bias if down_bias is None else down_bias),
+    )
+
+
+def _class_name(f: Fields) -> str:
+    """The class the checkpoint is for (`architectures[0]`), or ''."""
+    names = f.words("architectures")
+    return names[0] if names else ""
+
+
+# ---- encoders --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """How an encoder family departs from BERT."""
+
+    norm: int = 2
+    positions: bool = True
+    extra_embedding: bool = False  # a narrower embedding, projected up
+    gated: bool = False
+    bias: bool = True
+    mlp_bias: bool | None = None
+    down_bias: bool | None = None
+    k_bias: bool | None = None
+    shared_layers: bool = False  # ALBERT: one set of weights for a group of layers
+    buckets: bool = False  # relative_attention_num_buckets x heads, once
+    final_norm: bool = False  # pre-norm: one norm after the last layer
+    pooler: bool = True
+    head: str = "transform"  # transform: dense, norm, bias; plain: the matrix only
+    head_bias: bool = True
+    task_ids: bool = False
+
+
+def _encoder(traits: Encoder) -> Reader:
+    return lambda f: _read_encoder(f, traits)
+
+
+def _read_encoder(f: Fields, t: Encoder) -> Architecture:
+    d, ff, heads = f.integer("hidden_size"), _encoder_ff(f), f.integer("num_attention_heads")
+    count, vocab = f.integer("num_hidden_layers"), f.integer("vocab_size")
+    width = f.integer("embedding_size", d) if t.extra_embedding else d
+    kv = d // heads * f.integer("num_key_value_heads", heads)
+    inner = d
+    mlp_bias = t.bias if t.mlp_bias is None else t.mlp_bias
+    block = (
+        *norms(d, t.norm, 2),
+        *_attention(d, inner, kv, bias=t.bias, k_bias=t.k_bias),
+        *_mlp(d, ff, gated=t.gated, bias=mlp_bias, down_bias=t.down_bias),
+    )
+    outside = [Weight(Role.EMBEDDING, (vocab, width), Shard.VOCAB)]
+    if t.positions:
+        outside.append(Weight(Role.POSITION, (f.integer("max_position_embeddings"), width)))
+    types = f.integer("type_vocab_size", 0, low=0)
+    if types:
+        outside.append(Weight(Role.POSITION, (types, width)))
+    if t.task_ids and f.flag("use_task_id"):
+        outside.append(Weight(Role.POSITION, (f.integer("task_type_vocab_size", 3), width)))
+    outside += norms(width, t.norm, 2 if t.final_norm else 1)
+    if t.extra_embedding and (width != d or t.shared_layers):
+        outside += matrix(Role.OTHER, d, width, bias=True)
+    if t.buckets:
+        buckets = f.integer("relative_attention_num_buckets", 32)
+        outside.append(Weight(Role.OTHER, (buckets, heads)))
+    name = _class_name(f)
+    headed, pooled = _head_and_pooler(name, t)
+    tied = f.flag("tie_word_embeddings", True)
+    if headed:
+        outside += _lm_head(t, vocab, d, width, tied)
+    if pooled:
+        outside += matrix(Role.OTHER, d, d, bias=True)
+    outside += _classifier(f, name, d)
+    layer = Layer(block, mixer="full", mlp="dense")
+    empty = Layer((), mixer="full", mlp="none")
+    own = f.integer("num_hidden_groups", 1) * f.integer("inner_group_num", 1) if t.shared_layers else count
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=d // heads,
+        max_position_embeddings=f.integer("max_position_embeddings", 0) or None,
+        tied_embeddings=tied,
+        layers=(layer,) * own + (empty,) * max(count - own, 0),
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+        generates=False,
+    )
+
+
+def _encoder_ff(f: Fields) -> int:
+    if f.model_type == "distilbert":
+        return f.integer("hidden_dim", 3072)
+    return f.integer("intermediate_size")
+
+
+def _head_and_pooler(name: str, t: Encoder) -> tuple[bool, bool]:
+    """Whether this class carries the language-model head, and the pooler."""
+    if not name or name.endswith(("ForMaskedLM", "ForCausalLM", "LMHeadModel")):
+        return True, False
+    if name.endswith("ForPreTraining"):
+        return True, t.pooler
+    if name.endswith("ForSequenceClassification"):
+        return False, t.pooler
+    return False, t.pooler and name.endswith("Model")
+
+
+def _lm_head(t: Encoder, vocab: int, d: int, width: int, tied: bool) -> tuple[Weight, ...]:
+    weights: list[Weight] = []
+    if t.head == "transform":
+        weights += matrix(Role.OTHER, width, d, bias=True)
+        weights += norms(width, t.norm)
+    if t.head_bias:
+        weights.append(vector(Role.BIAS, vocab, Shard.VOCAB))
+    if not tied:
+        weights += matrix(Role.LM_HEAD, vocab, width, Shard.VOCAB)
+    return tuple(weights)
+
+
+def _classifier(f: Fields, name: str, d: int) -> tuple[Weight, ...]:
+    if name.endswith("ForSequenceClassification"):
+        labels = f.raw("id2label")
+        count = len(labels) if isinstance(labels, dict) and labels else f.integer("num_labels", 2)
+        f.assume(f"the classification head is counted as one layer of {count} labels")
+        return matrix(Role.OTHER, count, d, bias=True)
+    return ()
+
+
+_BERT: Final = Encoder()
+_ROBERTA: Final = Encoder()
+
+
+def _distilbert(f: Fields) -> Architecture:
+    return _read_encoder(f, Encoder(pooler=False))
+
+
+def _deberta(f: Fields) -> Architecture:
+    """DeBERTa: relative positions, a convolution if asked; version 1 has no key bias."""
+    first = f.model_type == "deberta"
+    d, count = f.integer("hidden_size"), f.integer("num_hidden_layers")
+    heads = f.integer("num_attention_heads")
+    inner = d if first else heads * f.integer("attention_head_size", d // heads)
+    relative = f.flag("relative_attention")
+    kinds = _position_kinds(f)
+    arch = _read_encoder(
+        f, Encoder(positions=f.flag("position_biased_input", True), k_bias=not first, pooler=False)
+    )
+    outside = list(arch.outside)
+    extra: list[Weight] = []
+    if relative:
+        reach = f.integer("max_relative_positions", -1, low=-1)
+        reach = f.integer("max_position_embeddings") if reach < 1 else reach
+        buckets = f.integer("position_buckets", -1, low=-1)
+        rows = 2 * (reach if first or buckets < 1 else buckets)
+        outside.append(Weight(Role.POSITION, (rows, d)))
+        share = f.flag("share_att_key")
+        if first:
+            extra += matrix(Role.ATTN_K, inner, d, bias=False) if "c2p" in kinds else ()
+            extra += matrix(Role.ATTN_Q, inner, d, bias=True) if "p2c" in kinds else ()
+            extra += matrix(Role.OTHER, heads, heads, copies=2) if f.flag("talking_head") else ()
+        elif not share:
+            extra += matrix(Role.ATTN_K, inner, d, bias=True) if "c2p" in kinds else ()
+            extra += matrix(Role.ATTN_Q, inner, d, bias=True) if "p2c" in kinds else ()
+        if not first and "layer_norm" in f.word("norm_rel_ebd", "none"):
+            outside += norms(d, 2)
+    kernel = 0 if first else f.integer("conv_kernel_size", 0, low=0)
+    if kernel:
+        groups = f.integer("conv_groups", 1)
+        outside += (Weight(Role.OTHER, (d, d // groups * kernel)), vector(Role.BIAS, d))
+        outside += norms(d, 2)
+    layers = tuple(replace(layer, weights=layer.weights + tuple(extra)) for layer in arch.layers)
+    return replace(arch, layers=layers[:count], outside=tuple(outside))
+
+
+def _position_kinds(f: Fields) -> str:
+    value = f.raw("pos_att_type")
+    return value if isinstance(value, str) else "|".join(f.words("pos_att_type"))
+
+
+def _modernbert(f: Fields) -> Architecture:
+    """ModernBERT: rotary positions, gated MLP in one matrix, no norm before the first attention."""
+    d, ff, count = f.integer("hidden_size"), f.integer("intermediate_size"), f.integer("num_hidden_layers")
+    heads, vocab = f.integer("num_attention_heads"), f.integer("vocab_size")
+    norm = 2 if f.flag("norm_bias") else 1
+    base = (
+        *_attention(d, d, d, bias=f.flag("attention_bias")),
+        *_mlp(d, ff, gated=True, bias=f.flag("mlp_bias")),
+    )
+    first = Layer((*norms(d, norm, 1), *base))
+    rest = Layer((*norms(d, norm, 2), *base))
+    outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, norm, 2)]
+    tied = f.flag("tie_word_embeddings", True)
+    name = _class_name(f)
+    decodes = f.model_type == "modernbert-decoder"
+    if not name.endswith("Model"):
+        outside += matrix(Role.OTHER, d, d, bias=f.flag("classifier_bias"))
+        outside += norms(d, norm)
+        if f.flag("decoder_bias", True):
+            outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
+        if not tied:
+            outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+    layers = (first, *(rest for _ in range(count - 1)))
+    if decodes:
+        layers = tuple(
+            _with_cache(layer, kind, f, d)
+            for layer, kind in zip(layers, _modern_kinds(f, count), strict=True)
+        )
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=d // heads,
+        max_position_embeddings=f.integer("max_position_embeddings", 0) or None,
+        tied_embeddings=tied,
+        layers=layers,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+        generates=decodes,
+    )
+
+
+def _modern_kinds(f: Fields, count: int) -> tuple[str, ...]:
+    every = f.integer("global_attn_every_n_layers", 3)
+    pattern = tuple("full_attention" if i % every == 0 else "sliding_attention" for i in range(count))
+    return f.words("layer_types", count, pattern)
+
+
+def _with_cache(layer: Layer, kind: str, f: Fields, width: int) -> Layer:
+    if kind == "full_attention":
+        cache = Cache(CacheKind.FULL, 2 * width)
+        return replace(layer, caches=(cache,))
+    window = f.integer("sliding_window", f.integer("local_attention", 128))
+    return replace(
+        layer, caches=(Cache(CacheKind.SLIDING, 2 * width, window_tokens=window),), mixer="sliding"
+    )
+
+
+# ---- encoder-decoders ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seq2Seq:
+    """How a family departs from BART."""
+
+    positions: int | None = 0  # learned positions with this many extra rows; None: sinusoidal, not stored
+    embedding_norm: bool = True
+    final_norm: bool = False
+    norm_of_positions: bool = False
+
+
+def _bart(traits: Seq2Seq) -> Reader:
+    return lambda f: _read_bart(f, traits)
+
+
+def _decoder_cache(elements: int, heads: int) -> tuple[Cache, ...]:
+    return (Cache(CacheKind.FULL, elements, kv_heads=heads),)
+
+
+def _cross_note(f: Fields, per_token: int) -> None:
+    f.assume(
+        "the cache of the encoded input is not in the cache figures: "
+        f"{per_token:,} elements more per input token, fixed while generating"
+    )
+
+
+def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
+    d, vocab = f.integer("d_model"), f.integer("vocab_size")
+    decoder_only = _class_name(f).endswith("ForCausalLM")
+    encoder = _bart_layers(f, "encoder", d, cross=False) if not decoder_only else ()
+    decoder = _bart_layers(f, "decoder", d, cross=True)
+    sides = 1 if decoder_only else 2
+    outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB)]
+    if t.positions is not None:
+        for side in ("decoder",) if decoder_only else ("encoder", "decoder"):
+            rows = f.integer(f"max_{side}_position_embeddings", f.integer("max_position_embeddings", 1024))
+            outside.append(Weight(Role.POSITION, (rows + t.positions, d)))
+    outside += norms(d, 2, sides * (int(_normed(f, t)) + int(t.final_norm)))
+    tied = f.flag("tie_word_embeddings", True)
+    if not tied and not _class_name(f).endswith("Model"):
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+    heads = f.integer("decoder_attention_heads")
+    _cross_note(f, 2 * d * len(decoder))
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=d // heads,
+        max_position_embeddings=f.integer("max_position_embeddings", 0) or None,
+        tied_embeddings=tied,
+        layers=encoder + decoder,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+    )
+
+
+def _normed(f: Fields, t: Seq2Seq) -> bool:
+    return f.flag("normalize_embedding", t.embedding_norm) and t.embedding_norm
+
+
+def _bart_layers(f: Fields, side: str, d: int, *, cross: bool, k_bias: bool = True) -> tuple[Layer, ...]:
+    ff, count = f.integer(f"{side}_ffn_dim"), f.integer(f"{side}_layers")
+    weights = (
+        *norms(d, 2, 3 if cross else 2),
+        *_attention(d, d, d, k_bias=k_bias),
+        *(_attention(d, d, d, k_bias=k_bias) if cross else ()),
+        *_mlp(d, ff),
+    )
+    if not cross:
+        return (Layer(weights),) * count
+    heads = f.integer("decoder_attention_heads")
+    return (Layer(weights, _decoder_cache(2 * d, heads)),) * count
+
+
+def _led(f: Fields) -> Architecture:
+    """LED: a BART whose encoder has a second set of global projections and an output matrix."""
+    arch = _read_bart(f, Seq2Seq())
+    d, count = f.integer("d_model"), f.integer("encoder_layers")
+    extra = (
+        *matrix(Role.ATTN_Q, d, d, bias=True),
+        *matrix(Role.ATTN_K, d, d, bias=True),
+        *matrix(Role.ATTN_V, d, d, bias=True),
+    )
+    layers = tuple(
+        replace(layer, weights=layer.weights + extra) if i < count else layer
+        for i, layer in enumerate(arch.layers)
+    )
+    return replace(arch, layers=layers)
+
+
+def _t5(f: Fields) -> Architecture:
+    """T5: no biases, RMSNorms, a table of relative positions per stack (per layer in UMT5)."""
+    d, ff, inner = f.integer("d_model"), f.integer("d_ff"), f.integer("num_heads") * f.integer("d_kv")
+    encoders = f.integer("num_layers")
+    decoders, vocab = f.integer("num_decoder_layers", encoders), f.integer("vocab_size")
+    gated = f.word("feed_forward_proj", "relu").startswith("gated")
+    buckets = Weight(Role.OTHER, (f.integer("relative_attention_num_buckets", 32), f.integer("num_heads")))
+    everywhere = (buckets,) if f.model_type == "umt5" else ()
+    attention, mlp = _attention(d, inner, inner, bias=False), _mlp(d, ff, gated=gated, bias=False)
+    encoder_layer = Layer((*norms(d, 1, 2), *attention, *mlp, *everywhere))
+    caches = _decoder_cache(2 * inner, f.integer("num_heads"))
+    decoder_layer = Layer((*norms(d, 1, 3), *attention, *attention, *mlp, *everywhere), caches)
+    only_encoder = _class_name(f).endswith("EncoderModel")
+    tied = f.flag("tie_word_embeddings", True)
+    outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, 1, 1 if only_encoder else 2)]
+    if not everywhere:
+        outside += (buckets,) * (1 if only_encoder else 2)
+    if not tied and not _class_name(f).endswith("Model"):
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+        f.assume(
+            "tie_word_embeddings is false: the head is counted as its own matrix, as checkpoints store it; "
+            "transformers 5 ties it when loading"
+        )
+    if not only_encoder:
+        _cross_note(f, 2 * inner * decoders)
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=f.integer("num_heads"),
+        num_key_value_heads=f.integer("num_heads"),
+        head_dim=f.integer("d_kv"),
+        max_position_embeddings=f.integer("n_positions", 0) or None,
+        tied_embeddings=tied,
+        layers=(encoder_layer,) * encoders + (() if only_encoder else (decoder_layer,) * decoders),
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+        generates=not only_encoder,
+    )
+
+
+def _whisper(f: Fields) -> Architecture:
+    """Whisper: an audio encoder, and a decoder whose keys have no bias."""
+    d, vocab, heads = f.integer("d_model"), f.integer("vocab_size"), f.integer("decoder_attention_heads")
+    decoder = _bart_layers(f, "decoder", d, cross=True, k_bias=False)
+    outside: list[Weight] = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB)]
+    outside.append(Weight(Role.POSITION, (f.integer("max_target_positions"), d)))
+    outside += norms(d, 2)
+    if not _class_name(f).endswith("ForCausalLM"):
+        bag = Bag(Role.AUDIO)
+        whisper_encoder(f, bag)
+        outside += bag.weights()
+    tied = f.flag("tie_word_embeddings", True)
+    if not tied:
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+    _cross_note(f, 2 * d * len(decoder))
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=d // heads,
+        max_position_embeddings=f.integer("max_target_positions", 0) or None,
+        tied_embeddings=tied,
+        layers=decoder,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+    )
+
+
+def _cohere_asr(f: Fields) -> Architecture:
+    """Cohere's transcriber: a Parakeet encoder and a plain decoder with cross attention."""
+    d, ff, vocab = f.integer("hidden_size"), f.integer("intermediate_size"), f.integer("vocab_size")
+    heads, count, bias = (
+        f.integer("num_attention_heads"),
+        f.integer("num_hidden_layers"),
+        f.flag("attention_bias", True),
+    )
+    head = f.integer("head_dim", d // heads)
+    kv_heads = f.integer("num_key_value_heads", heads)
+    attention = _attention(d, heads * head, kv_heads * head, bias=bias)
+    layer = Layer(
+        (*norms(d, 2, 3), *attention, *attention, *_mlp(d, ff)), _decoder_cache(2 * kv_heads * head, kv_heads)
+    )
+    outside: list[Weight] = [
+        Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),
+        Weight(Role.POSITION, (f.integer("max_position_embeddings"), d)),
+        *norms(d, 2, 2),
+        vector(Role.BIAS, vocab, Shard.VOCAB),
+    ]
+    tied = f.flag("tie_word_embeddings")
+    if not tied:
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+    encoder = f.sub("encoder_config")
+    if encoder is not None:
+        tower = parakeet(encoder)
+        outside += tower.weights
+        if tower.width != d:
+            outside += matrix(Role.PROJECTOR, d, tower.width, bias=True)
+    _cross_note(f, 2 * kv_heads * head * count)
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        head_dim=head,
+        max_position_embeddings=f.integer("max_position_embeddings"),
+        tied_embeddings=tied,
+        layers=(layer,) * count,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+    )
+
+
+ENCODERS: Final[dict[str, Reader]] = {
+    "albert": _encoder(Encoder(extra_embedding=True, shared_layers=True)),
+    "bart": _bart(Seq2Seq(positions=2)),
+    "bert": _encoder(_BERT),
+    "big_bird": _encoder(_BERT),
+    "blenderbot": _bart(Seq2Seq(embedding_norm=False, final_norm=True)),
+    "blenderbot-small": _bart(Seq2Seq()),
+    "camembert": _encoder(_ROBERTA),
+    "cohere_asr": _cohere_asr,
+    "deberta": _deberta,
+    "deberta-v2": _deberta,
+    "distilbert": _distilbert,
+    "electra": _encoder(Encoder(extra_embedding=True, pooler=False)),
+    "ernie": _encoder(Encoder(task_ids=True)),
+    "gte": _encoder(Encoder(positions=False, gated=True, mlp_bias=False, down_bias=True, pooler=True)),
+    "led": _led,
+    "m2m_100": _bart(Seq2Seq(positions=None, embedding_norm=False, final_norm=True)),
+    "marian": _bart(Seq2Seq(embedding_norm=False)),
+    "mbart": _bart(Seq2Seq(positions=2, final_norm=True)),
+    "modernbert": _modernbert,
+    "modernbert-decoder": _modernbert,
+    "mpnet": _encoder(Encoder(buckets=True)),
+    "mt5": _t5,
+    "nomic_bert": _encoder(Encoder(positions=False, gated=True, bias=False)),
+    "pegasus": _bart(Seq2Seq(embedding_norm=False, final_norm=True)),
+    "roberta": _encoder(_ROBERTA),
+    "t5": _t5,
+    "umt5": _t5,
+    "whisper": _whisper,
+    "xlm-roberta": _encoder(_ROBERTA),
+}
