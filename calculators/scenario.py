@@ -1,0 +1,108 @@
+"""The one description of what a reader asked: every control of every page, validated and frozen.
+
+A link carries a Scenario and nothing else; pages compute from it and from the catalogues. Ids are checked
+here for their form only: whether a GPU, model or format of that id exists is for the link to say.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
+SlugOrNone = Annotated[str, StringConstraints(pattern=r"^([a-z0-9][a-z0-9_-]{0,79})?$")]
+ListSlug = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,79}$")
+]  # no dot: lists are dot-separated
+Split = Literal["auto", "tensor", "pipeline", "pp2", "pp4", "pp8"]
+Switch = Literal["auto", "on", "off"]
+
+MAX_MODEL_LEN = 1 << 20  # tokens
+MAX_CONCURRENCY = 1024  # sequences
+MAX_GPUS = 64  # of one kind
+MAX_PINNED = 100  # cards
+MAX_MEMORY_GB = 512
+FIRST_YEAR, LAST_YEAR = 2017, 2026  # of release
+MAX_CONFIG_CHARS = 200_000  # of compact JSON
+
+
+def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    """The same ids in the same order, each once."""
+    return tuple(dict.fromkeys(values))
+
+
+def _compact_object(text: str) -> str:
+    """A JSON object in one canonical spelling, or the empty string."""
+    if not text:
+        return ""
+    try:
+        value = json.loads(text)
+        compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+        compact.encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        raise ValueError("not readable as JSON") from error
+    if not isinstance(value, dict):
+        raise ValueError("must be a JSON object")
+    return compact
+
+
+Slugs = Annotated[tuple[ListSlug, ...], AfterValidator(_distinct), Field(max_length=MAX_PINNED)]
+
+
+class Scenario(BaseModel):
+    """A model, how it is stored and served, on which GPUs, and what the comparison shows.
+
+    Units: `max_model_len` [tokens], `concurrency` [sequences resident at max_model_len each],
+    `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes].
+    None or "auto" leaves a value to the engine's own default.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # the model and its formats
+    model: Slug = "llama-3.3-70b"
+    config_json: Annotated[
+        str, StringConstraints(max_length=MAX_CONFIG_CHARS), AfterValidator(_compact_object)
+    ] = ""
+    weight_format: Slug = "awq-int4"
+    kv_cache_dtype: Slug = "bf16"
+
+    # the load
+    max_model_len: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 8192
+    concurrency: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)] = 1
+
+    # the engine
+    engine: Slug = "vllm"
+    gpu_memory_utilization: Annotated[float, Field(ge=0.05, le=1.0)] | None = None
+    max_num_seqs: Annotated[int, Field(ge=1, le=8192)] | None = None
+    max_num_batched_tokens: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] | None = None
+    n_ubatch: Annotated[int, Field(ge=1, le=65536)] | None = None
+    flash_attention: Switch = "auto"
+    enforce_eager: bool = False
+    swa_full: bool = False
+
+    # the GPUs
+    gpus: Slugs = ("h100-sxm5-80gb", "a100-sxm4-80gb", "rtx-a6000-48gb", "l40s-48gb", "rtx-4090-24gb")
+    gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS)] = 1
+    split: Split = "auto"
+    expert_parallel: bool = False
+    pre_release: bool = False
+    map_gpu: SlugOrNone = ""  # the GPU of the context x concurrency map; empty: the one of the verdict
+
+    # the comparison
+    compare_view: Slug = "table"
+    precision: Slug = "fp16"
+    baseline: SlugOrNone = ""
+    sparse: bool = False
+    min_memory_gb: Annotated[int, Field(ge=0, le=MAX_MEMORY_GB)] = 0
+    max_memory_gb: Annotated[int, Field(ge=0, le=MAX_MEMORY_GB)] = MAX_MEMORY_GB
+    since_year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)] = FIRST_YEAR
+    until_year: Annotated[int, Field(ge=FIRST_YEAR, le=LAST_YEAR)] = LAST_YEAR
+    vendors: Slugs = ()
+    architectures: Slugs = ()
+    form_factors: Slugs = ()
+    column_groups: Slugs = ()
+    priced: bool = False
+    pinned_only: bool = False

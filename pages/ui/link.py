@@ -1,0 +1,276 @@
+"""The link contract: every query parameter, its default, its form, and what happens to a bad value.
+
+Parameter names are a public interface: short, lower-case, never renamed. Values are slugs and plain numbers;
+a value equal to the default is left out. No Streamlit here: text in, a Scenario and notices out.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import TypeAdapter, ValidationError
+
+from calculators.scenario import MAX_CONFIG_CHARS, Scenario
+
+LIST_SEPARATOR = "."  # stays readable in a query string
+MAX_LINK_CONFIG_CHARS = 6000  # of packed config: longer addresses are cut by chat programs and proxies
+RESERVED = frozenset({"embed", "embed_options"})  # Streamlit's own
+
+Choices = Callable[[], Collection[str]]
+
+
+class LinkError(ValueError):
+    """A value that a link cannot carry; the message is a sentence part a reader understands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing in a link that was not used as it stood."""
+
+    param: str
+    value: str
+    reason: str
+    fallback: str
+
+    def text(self) -> str:
+        """One sentence in Markdown; the link's own words only inside code marks."""
+        return f"{code(self.param)} = {code(self.value)} {self.reason}; {self.fallback}."
+
+
+def code(text: str, limit: int = 48) -> str:
+    """Foreign text as Markdown inline code: no control characters, no backticks, no more than `limit`."""
+    printable = "".join(c if c.isprintable() and c != "`" else "·" for c in text)
+    short = printable if len(printable) <= limit else printable[: limit - 1] + "…"
+    return f"`{short}`" if short.strip() else "`(empty)`"
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,9}", text):
+        raise LinkError("is not a whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise LinkError("is not a plain number")
+    return float(text)
+
+
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise LinkError("is neither 0 nor 1")
+    return text == "1"
+
+
+def pack_config(config_json: str) -> str:
+    """A compact config.json as URL-safe text.
+
+    Raises LinkError when the packed text is longer than MAX_LINK_CONFIG_CHARS.
+    """
+    packed = base64.urlsafe_b64encode(zlib.compress(config_json.encode(), 9)).decode().rstrip("=")
+    if len(packed) > MAX_LINK_CONFIG_CHARS:
+        raise LinkError(
+            f"takes {len(packed):,} characters, more than the {MAX_LINK_CONFIG_CHARS:,} that a link can carry"
+        )
+    return packed
+
+
+def unpack_config(text: str) -> str:
+    """The config.json inside a link. Raises LinkError; never inflates past MAX_CONFIG_CHARS."""
+    if len(text) > MAX_LINK_CONFIG_CHARS:
+        raise LinkError("is too long for a config in a link")
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        inflater = zlib.decompressobj()
+        raw = inflater.decompress(packed, MAX_CONFIG_CHARS)
+        if inflater.unconsumed_tail or not inflater.eof:
+            raise LinkError("is cut off or too large for a config")
+        value = raw.decode()
+        if not isinstance(json.loads(value), dict):
+            raise LinkError("does not hold a JSON object")
+    except LinkError:
+        raise
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        raise LinkError("is not a config.json packed by this page") from error
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one kind of value is spelled in a link."""
+
+    decode: Callable[[str], Any]
+    encode: Callable[[Any], str]
+
+
+TEXT = Codec(lambda text: text, str)
+INTEGER = Codec(_integer, str)
+NUMBER = Codec(_number, lambda value: f"{value:.9f}".rstrip("0").rstrip("."))
+SWITCH = Codec(_switch, lambda value: "1" if value else "0")
+LIST = Codec(
+    lambda text: tuple(part for part in text.split(LIST_SEPARATOR) if part),
+    lambda values: LIST_SEPARATOR.join(values),
+)
+CONFIG = Codec(unpack_config, pack_config)
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One query parameter: its name, the Scenario field, its spelling, the catalogue that knows its ids."""
+
+    name: str
+    field: str
+    codec: Codec
+    choices: str | None = None  # key of the catalogue given to `parse`
+
+    @property
+    def default(self) -> Any:
+        """The value of a link that does not name this parameter."""
+        return Scenario.model_fields[self.field].default
+
+    def encode(self, value: Any) -> str:
+        """The value as it stands in a link; empty for the default. Raises LinkError when it cannot travel."""
+        if value == self.default:
+            return ""
+        # an emptied list differs from the default list and from a parameter that is not there
+        return self.codec.encode(value) or LIST_SEPARATOR
+
+
+CONTRACT: tuple[Param, ...] = (
+    Param("model", "model", TEXT, "models"),
+    Param("config", "config_json", CONFIG),
+    Param("weights", "weight_format", TEXT, "weight_formats"),
+    Param("kv", "kv_cache_dtype", TEXT, "kv_formats"),
+    Param("ctx", "max_model_len", INTEGER),
+    Param("users", "concurrency", INTEGER),
+    Param("engine", "engine", TEXT, "engines"),
+    Param("util", "gpu_memory_utilization", NUMBER),
+    Param("seqs", "max_num_seqs", INTEGER),
+    Param("batched", "max_num_batched_tokens", INTEGER),
+    Param("ubatch", "n_ubatch", INTEGER),
+    Param("fa", "flash_attention", TEXT),
+    Param("eager", "enforce_eager", SWITCH),
+    Param("swa", "swa_full", SWITCH),
+    Param("gpus", "gpus", LIST, "gpus"),
+    Param("count", "gpu_count", INTEGER),
+    Param("split", "split", TEXT),
+    Param("ep", "expert_parallel", SWITCH),
+    Param("pre", "pre_release", SWITCH),
+    Param("map", "map_gpu", TEXT, "gpus"),
+    Param("show", "compare_view", TEXT, "compare_views"),
+    Param("prec", "precision", TEXT, "precisions"),
+    Param("base", "baseline", TEXT, "gpus"),
+    Param("sparse", "sparse", SWITCH),
+    Param("mem", "min_memory_gb", INTEGER),
+    Param("memto", "max_memory_gb", INTEGER),
+    Param("year", "since_year", INTEGER),
+    Param("yearto", "until_year", INTEGER),
+    Param("vendor", "vendors", LIST, "vendors"),
+    Param("arch", "architectures", LIST, "architectures"),
+    Param("form", "form_factors", LIST, "form_factors"),
+    Param("cols", "column_groups", LIST, "column_groups"),
+    Param("priced", "priced", SWITCH),
+    Param("only", "pinned_only", SWITCH),
+)
+PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
+BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}
+
+_CHECKS: Mapping[str, TypeAdapter[Any]] = {
+    param.field: TypeAdapter(Scenario.model_fields[param.field].rebuild_annotation()) for param in CONTRACT
+}
+_REASONS = {  # pydantic's error types in a reader's words
+    "greater_than_equal": "is below the smallest value, {ge}",
+    "less_than_equal": "is above the largest value, {le}",
+    "literal_error": "is none of {expected}",
+    "string_pattern_mismatch": "is not an id",
+    "too_long": "names more than {max_length}",
+}
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors()[0]
+    template = _REASONS.get(first["type"], "is not a value this parameter takes")
+    return template.format(**first.get("ctx", {}))
+
+
+def _shown(param: Param, value: Any) -> str:
+    """A fallback in words."""
+    if value in ("", None, ()) or param.codec is CONFIG:
+        return "left out"
+    return f"using {code(param.codec.encode(value), 120)} instead"
+
+
+def read(param: Param, text: str, known: Collection[str] | None) -> tuple[Any, list[Notice]]:
+    """One parameter's value; what cannot be used is replaced by the default and named."""
+    fallback = _shown(param, param.default)
+    try:
+        value = param.codec.decode(text)
+        if param.codec is LIST:
+            good = tuple(v for v in dict.fromkeys(value) if known is None or v in known)
+            bad = [v for v in dict.fromkeys(value) if v not in good]
+            if bad and not good:
+                raise LinkError("names nothing in the catalogue")
+            notices = [Notice(param.name, v, "is not in the catalogue", "left out") for v in bad[:10]]
+            return _CHECKS[param.field].validate_python(good), notices
+        value = _CHECKS[param.field].validate_python(value)
+        if known is not None and value and value not in known:
+            raise LinkError("is not in the catalogue")
+    except ValidationError as error:
+        return param.default, [Notice(param.name, text, _reason(error), fallback)]
+    except LinkError as error:
+        return param.default, [Notice(param.name, text, str(error), fallback)]
+    return value, []
+
+
+def parse(
+    query: Mapping[str, Sequence[str]], catalogues: Mapping[str, Collection[str]]
+) -> tuple[Scenario, tuple[Notice, ...]]:
+    """A query string's parameters as a Scenario, and what in it was not used as it stood. Never raises.
+
+    `query` maps a name to every value given for it; `catalogues` maps a `Param.choices` key to the known ids.
+    """
+    values: dict[str, Any] = {}
+    notices: list[Notice] = []
+    for param in CONTRACT:
+        given = query.get(param.name, ())
+        texts = [text for text in given if text]
+        if len(given) > 1:
+            last = texts[-1] if texts else ""
+            notices.append(
+                Notice(
+                    param.name, ", ".join(given), "is given more than once", f"using the last, {code(last)}"
+                )
+            )
+        if not texts:
+            continue
+        known = catalogues.get(param.choices) if param.choices else None
+        values[param.field], told = read(param, texts[-1], known)
+        notices += told
+    unknown = [name for name in query if name not in PARAMS and name not in RESERVED]
+    notices += [
+        Notice(name, ", ".join(query[name]), "is not a parameter of this page", "left out")
+        for name in unknown[:10]
+    ]
+    return Scenario(**values), tuple(notices)
+
+
+def encode(scenario: Scenario) -> dict[str, str]:
+    """The parameters that differ from the defaults, in the contract's order.
+
+    Raises LinkError when the pasted config is too large for a link.
+    """
+    texts = {param.name: param.encode(getattr(scenario, param.field)) for param in CONTRACT}
+    return {name: text for name, text in texts.items() if text}
+
+
+def query_string(scenario: Scenario) -> str:
+    """The link's query string without the question mark; empty for the default scenario."""
+    return urlencode(encode(scenario))

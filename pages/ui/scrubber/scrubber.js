@@ -1,0 +1,189 @@
+// Looks stops up in tracks that Python computed; no formula lives here. Text goes in by textContent only.
+// While a thumb moves nothing is sent; on release one state value tells Python where it stopped.
+
+const MARKS = ["✕", "≈", "✓"];
+const memory = new WeakMap(); // root -> what this instance keeps between runs
+
+const make = (tag, parent, attributes = {}, text = "") => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text) node.textContent = text;
+  parent.append(node);
+  return node;
+};
+const gib = (value) => value.toFixed(value < 100 ? 2 : 1);
+const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
+
+export default function ({ parentElement, data, setStateValue }) {
+  const root = parentElement.querySelector(".scrubber");
+  const kept = memory.get(root) ?? { active: null, sent: 0, timer: 0 };
+  memory.set(root, kept);
+  kept.data = data;
+  kept.send = (name, value) => setStateValue("moved", { name, value, at: ++kept.sent + Date.now() });
+
+  const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
+  palette.slice(0, 4).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
+
+  build(root, kept);
+  draw(root, kept, kept.active ?? "context");
+  return () => clearTimeout(kept.timer);
+}
+
+function build(root, kept) {
+  const { data } = kept;
+  const shape = JSON.stringify([data.parts, data.gpus.map((g) => g.name), Object.keys(data.tracks)]);
+  if (kept.shape !== shape) {
+    kept.shape = shape;
+    const legend = root.querySelector("[data-legend]");
+    legend.replaceChildren();
+    data.parts.forEach((part, i) => {
+      const item = make("li", legend);
+      make("i", item, { "data-part": i });
+      make("span", item, {}, part);
+    });
+    for (const [kind, words] of data.marks) {
+      const item = make("li", legend);
+      make("i", item, { class: kind });
+      make("span", item, {}, words);
+    }
+    legend.hidden = data.gpus.length === 0;
+
+    const bars = root.querySelector("[data-bars]");
+    bars.replaceChildren();
+    kept.rows = data.gpus.map((gpu) => {
+      const row = make("div", bars, { class: "row", role: "group", "aria-label": gpu.name });
+      const head = make("h3", row, {}, gpu.name);
+      const memoryNote = make("small", head);
+      const bar = make("div", row, { class: "bar", "aria-hidden": "true" });
+      const stack = make("div", bar, { class: "stack" });
+      const parts = data.parts.map((_, i) => make("i", stack, { "data-part": i }));
+      const held = make("div", bar, { class: "held" });
+      const limit = make("div", bar, { class: "limit" });
+      const cap = make("div", bar, { class: "cap" });
+      const over = make("span", bar, { class: "over" });
+      const said = make("div", row, { class: "said" });
+      const strong = make("b", said);
+      const small = make("small", said);
+      return { row, memoryNote, parts, held, limit, cap, over, strong, small };
+    });
+
+    const sliders = root.querySelector("[data-sliders]");
+    sliders.replaceChildren();
+    kept.sliders = {};
+    for (const name of Object.keys(data.tracks)) kept.sliders[name] = slider(root, kept, sliders, name);
+  }
+  data.gpus.forEach((gpu, i) => {
+    const row = kept.rows[i];
+    row.memoryNote.textContent = gpu.memory;
+    row.cap.style.insetInlineStart = percent((100 * gpu.capacity) / data.scale);
+    row.limit.style.insetInlineStart = percent((100 * gpu.budget) / data.scale);
+    row.limit.hidden = gpu.budget >= gpu.capacity;
+  });
+  for (const [name, track] of Object.entries(data.tracks)) {
+    const parts = kept.sliders[name];
+    parts.name.textContent = track.label;
+    parts.input.max = track.stops.length - 1;
+    if (kept.active !== name) parts.input.value = track.index;
+    parts.value.textContent = track.texts[parts.input.value];
+    parts.input.setAttribute("aria-valuetext", track.texts[parts.input.value]);
+    parts.note.textContent = track.note;
+    const last = track.stops.length - 1;
+    parts.strip.replaceChildren();
+    // each stop owns the stretch half-way to its neighbours
+    for (const [zone, from, to] of track.zones) {
+      const start = Math.max(0, from - 0.5) / last;
+      const end = Math.min(last, to + 0.5) / last;
+      make("i", parts.strip, { "data-zone": zone, style: `width:${percent(100 * (end - start))}` });
+    }
+    parts.ticks.replaceChildren();
+    for (const [at, text] of track.ticks) {
+      make("span", parts.ticks, { style: `left:${percent((100 * at) / last)}` }, text);
+    }
+  }
+}
+
+function slider(root, kept, parent, name) {
+  const box = make("div", parent, { class: "slider" });
+  const label = make("label", box);
+  const title = make("span", label);
+  const value = make("b", label);
+  const input = make("input", box, { type: "range", min: 0, step: 1, "data-scrubber": name });
+  input.id = `scrubber-${name}`;
+  label.htmlFor = input.id;
+  const strip = make("div", box, { class: "strip", "aria-hidden": "true" });
+  const ticks = make("div", box, { class: "ticks", "aria-hidden": "true" });
+  const note = make("p", box);
+  let byPointer = false;
+  let waiting = false;
+  const release = () => {
+    clearTimeout(kept.timer);
+    waiting = false;
+    kept.active = null;
+    const track = kept.data.tracks[name];
+    if (Number(input.value) !== track.index) kept.send(name, track.stops[input.value]);
+  };
+  input.onpointerdown = () => { byPointer = true; };
+  input.onpointerup = input.onpointercancel = () => { byPointer = false; };
+  input.oninput = () => {
+    kept.active = name;
+    draw(root, kept, name);
+  };
+  // A drag fires `change` once, at its end; held arrow keys fire it for every step, so those wait for the key's end.
+  input.onchange = () => {
+    clearTimeout(kept.timer);
+    if (byPointer) return release();
+    waiting = true;
+    kept.timer = setTimeout(release, 500);
+  };
+  input.onkeyup = () => { if (waiting) release(); };
+  return { input, name: title, value, strip, ticks, note };
+}
+
+function draw(root, kept, name) {
+  const { data } = kept;
+  const track = data.tracks[name];
+  const at = Number(kept.sliders[name].input.value);
+  const verdict = root.querySelector("[data-verdict]");
+  verdict.textContent = track.sentences[at];
+  verdict.dataset.state = track.best[at];
+  verdict.dataset.mark = data.gpus.length ? MARKS[track.best[at]] : "";
+  root.querySelector("[data-also]").textContent = track.also[at];
+  kept.sliders[name].value.textContent = track.texts[at];
+  kept.sliders[name].input.setAttribute("aria-valuetext", track.texts[at]);
+  data.gpus.forEach((gpu, i) => {
+    const row = kept.rows[i];
+    const parts = track.gib[at][i];
+    const needed = track.needed[at][i];
+    parts.forEach((value, k) => { row.parts[k].style.width = percent((100 * value) / data.scale); });
+    row.held.style.width = percent(Math.min(100, (100 * track.reserved[at][i]) / data.scale));
+    row.over.textContent = needed > data.scale ? `${gib(needed)} GiB →` : "";
+    row.row.dataset.state = track.verdicts[at][i];
+    row.strong.textContent = track.said[at][i];
+    row.small.textContent = track.more[at][i];
+  });
+  table(root, data, track, at);
+}
+
+function table(root, data, track, at) {
+  const details = root.querySelector("[data-table]");
+  details.hidden = data.gpus.length === 0;
+  const fill = () => {
+    const head = details.querySelector("thead");
+    head.replaceChildren();
+    const titles = make("tr", head);
+    for (const text of ["GPU", ...data.parts, "Needed", "Reserved", "Capacity", "Verdict"]) {
+      make("th", titles, { scope: "col" }, text);
+    }
+    const body = details.querySelector("tbody");
+    body.replaceChildren();
+    data.gpus.forEach((gpu, i) => {
+      const line = make("tr", body);
+      make("th", line, { scope: "row" }, gpu.name);
+      const numbers = [...track.gib[at][i], track.needed[at][i], track.reserved[at][i], gpu.capacity];
+      for (const value of numbers) make("td", line, {}, gib(value));
+      make("td", line, {}, track.said[at][i]);
+    });
+  };
+  details.ontoggle = () => { if (details.open) fill(); };
+  if (details.open) fill();
+}

@@ -1,0 +1,96 @@
+"""The frame around every page: menu, link, notices, title, controls. The only caller of `st.navigation`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from calculators.scenario import Scenario
+from pages.ui import controls, copy_link, state, warm
+
+# The owners of the link are never seen; the title leaves the first place to the answer.
+STYLE = """<style>
+.st-key-link-owners { display: none; }
+[data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
+.st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
+.st-key-page-head > div:first-child { flex: 1 1 auto; }
+@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 3.75rem 1rem 2rem; } }
+</style>"""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpec:
+    """One page: `pages/<name>.py` is its file and its address; `sidebar` draws its part of the sidebar."""
+
+    name: str
+    menu: str
+    title: str
+    help: str
+    sidebar: Callable[[Scenario], None]
+
+
+PAGES: tuple[PageSpec, ...] = (
+    PageSpec(
+        "fit",
+        menu="Fit",
+        title="Does my model fit?",
+        help="Memory per GPU for a model, a context and a number of users",
+        sidebar=controls.fit_sidebar,
+    ),
+    PageSpec(
+        "compare",
+        menu="Compare",
+        title="Compare GPUs",
+        help="Specifications side by side, each figure with its source",
+        sidebar=controls.compare_sidebar,
+    ),
+)
+
+
+def navigation() -> tuple[PageSpec, StreamlitPage]:
+    """Declare the pages; the one that the address asks for. The first page is the landing page."""
+    pages = [st.Page(f"pages/{spec.name}.py", title=spec.menu, default=spec is PAGES[0]) for spec in PAGES]
+    chosen = st.navigation(pages, position="top")
+    spec = next((spec for spec in PAGES if spec.menu == chosen.title), PAGES[0])
+    return spec, chosen
+
+
+def view() -> Scenario:
+    """The reader's scenario. Every page starts with it; one opened without the shell goes back through it."""
+    scenario = state.held()
+    if scenario is None:
+        navigation()
+        st.rerun()
+    return scenario
+
+
+def run() -> None:
+    """One run of the app: menu, link, title, notices, sidebar, page."""
+    spec, page = navigation()
+    st.html(STYLE)
+    scenario, notices = state.read()
+    state.remember(scenario)
+    state.hold(scenario)
+    try:
+        with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
+            st.title(spec.title, anchor=False)
+            copy_link.draw(scenario)
+        if notices:
+            _tell(notices)
+        with st.sidebar:
+            spec.sidebar(scenario)
+        page.run()
+    finally:
+        state.release()
+    warm.once()
+
+
+def _tell(notices: tuple) -> None:
+    """Name what in the address was not used, and offer to tidy it."""
+    lines = "\n".join(f"- {notice.text()}" for notice in notices)
+    with st.container(key="link-notices"):
+        st.warning(f"This link holds values that were not used as they stand:\n\n{lines}")
+        st.button("Tidy the link", on_click=state.clean_link, key="tidy-link")

@@ -1,0 +1,364 @@
+"""Everything the live component looks up: every stop of both scrubbers, for every pinned GPU.
+
+Numbers come from `calculators.memory`, one vectorised call per GPU and scrubber; this module arranges them
+and puts them into sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calculators import memory
+from calculators.scenario import MAX_CONCURRENCY, MAX_MODEL_LEN
+from pages.ui import words, workload
+
+CONTEXT_STOPS = (
+    *(256 * 2**octave * quarter for octave in range(10) for quarter in (4, 5, 6, 7)),
+    MAX_MODEL_LEN,
+)
+USER_STOPS = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    10,
+    12,
+    16,
+    20,
+    24,
+    32,
+    48,
+    64,
+    96,
+    128,
+    192,
+    256,
+    384,
+    512,
+    768,
+    MAX_CONCURRENCY,
+)
+PARTS = ("Weights", "KV cache", "Activations", "Overhead")
+HEADROOM_OF_SCALE = (
+    1.3  # the bars' scale reaches past the largest capacity, so that what does not fit is seen
+)
+_STATES = ("does not fit", "tight", "fits")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One GPU along one scrubber; arrays over the stops, bytes on the fullest GPU."""
+
+    gpu: workload.PinnedGpu
+    parts: np.ndarray  # [part, stop]
+    needed: np.ndarray
+    reserved: np.ndarray
+    budget: np.ndarray
+    headroom: np.ndarray
+    verdict: np.ndarray  # 0 does not fit, 1 tight, 2 fits
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The longest context at the users chosen [tokens], and the most users at the context chosen."""
+
+    tokens: int
+    users: int
+
+
+def with_stop(stops: Sequence[int], value: int) -> tuple[int, ...]:
+    """The stops and the value in use, which a link may have set between two of them."""
+    return tuple(sorted({*stops, value}))
+
+
+def alike(gpus: Sequence[workload.PinnedGpu]) -> list[list[workload.PinnedGpu]]:
+    """GPUs that one vectorised call can take: the same number of devices and kind of memory."""
+    groups: dict[tuple[int, bool], list[workload.PinnedGpu]] = {}
+    for gpu in gpus:
+        groups.setdefault((gpu.devices, gpu.unified), []).append(gpu)
+    return list(groups.values())
+
+
+def columns_of(
+    load: workload.Workload, gpus: Sequence[workload.PinnedGpu], tokens: Any, users: Any
+) -> list[Column]:
+    """Every GPU over the broadcast of `tokens` and `users`, in the order given."""
+    shape = np.broadcast_shapes(np.shape(tokens), np.shape(users))
+    found: dict[str, Column] = {}
+    for group in alike(gpus):
+        deployment = load.deployment(group, tokens, users)
+        report = None if isinstance(deployment, str) else memory.estimate(deployment)
+        refused = deployment if isinstance(deployment, str) else report.refused if report else None
+        if report is None or refused:
+            zero = np.zeros(shape)
+            for gpu in group:
+                parts, full = np.zeros((len(PARTS), *shape)), np.full(shape, gpu.capacity_bytes)
+                found[gpu.id] = Column(gpu, parts, zero, zero, full, zero, zero.astype(int), refused)
+            continue
+        rows = (len(group), *shape)
+
+        def spread(value: Any, rows: tuple[int, ...] = rows) -> np.ndarray:
+            return np.broadcast_to(np.asarray(value), rows)
+
+        parts = [
+            spread(value)
+            for value in (
+                report.weights_bytes,
+                report.kv_bytes,
+                report.activation_bytes,
+                report.overhead_bytes,
+            )
+        ]
+        needed, reserved = spread(report.needed_bytes), spread(report.reserved_bytes)
+        budget, headroom = spread(report.budget_bytes), spread(report.headroom_bytes)
+        verdict = spread(report.verdict)
+        for i, gpu in enumerate(group):
+            stack = np.stack([part[i] for part in parts])
+            found[gpu.id] = Column(gpu, stack, needed[i], reserved[i], budget[i], headroom[i], verdict[i])
+    return [found[gpu.id] for gpu in gpus]
+
+
+def limits_of(load: workload.Workload, gpus: Sequence[workload.PinnedGpu]) -> dict[str, Limits]:
+    """How far each GPU goes along either scrubber."""
+    found: dict[str, Limits] = {}
+    for group in alike(gpus):
+        deployment = load.deployment(group)
+        if isinstance(deployment, str):
+            continue
+        tokens = np.broadcast_to(memory.max_model_len_that_fits(deployment), len(group))
+        users = np.broadcast_to(memory.max_concurrency_that_fits(deployment), len(group))
+        for i, gpu in enumerate(group):
+            found[gpu.id] = Limits(int(tokens[i]), int(users[i]))
+    return found
+
+
+def best_gpu(columns: Sequence[Column], stop: int) -> int:
+    """The GPU of the sentence: the smallest that fits, else the smallest that is tight, else the nearest."""
+    order = range(len(columns))
+    for state in (2, 1):
+        able = [i for i in order if columns[i].verdict[stop] == state and not columns[i].refused]
+        if able:
+            return min(able, key=lambda i: columns[i].gpu.capacity_bytes)
+    possible = [i for i in order if not columns[i].refused] or list(order)
+    return max(possible, key=lambda i: columns[i].headroom[stop])
+
+
+def sentence(
+    load: workload.Workload, columns: Sequence[Column], stop: int, reach: Mapping[str, str], each: str
+) -> tuple[int, str]:
+    """The verdict at one stop, for the GPU that matters most: (state, words).
+
+    `reach` says for each GPU how far it goes; `each` names the users when there are several.
+    """
+    if not columns:
+        return 0, "Pin a GPU to see whether the model fits."
+    best = columns[best_gpu(columns, stop)]
+    what, where = load.title, best.gpu.title
+    if best.refused:
+        return 0, f"{what} cannot run on {where}: {best.refused}"
+    state = int(best.verdict[stop])
+    spare = words.gib(abs(best.headroom[stop]))
+    if state == 2:
+        return 2, f"{what} fits on {where} with {spare} to spare, {reach[best.gpu.id]}{each}"
+    if state == 1:
+        sign = "left" if best.headroom[stop] >= 0 else "too little"
+        return 1, f"{what} is tight on {where}{each}: {spare} {sign}, less than the estimate can tell"
+    only = where if len(columns) == 1 else f"any pinned GPU{each}; {where} comes nearest"
+    return 0, f"{what} does not fit on {only}, {spare} short"
+
+
+def also(columns: Sequence[Column], stop: int) -> str:
+    """What holds for all pinned GPUs at one stop."""
+    if len(columns) < 2:
+        return ""
+    groups = [
+        (label, [c.gpu.name for c in columns if not c.refused and c.verdict[stop] == state])
+        for state, label in ((2, "Fits on"), (1, "Tight on"), (0, "Does not fit on"))
+    ]
+    refused = [c.gpu.name for c in columns if c.refused]
+    said = [
+        f"{label} {words.listed(names)}." for label, names in [*groups, ("Not possible on", refused)] if names
+    ]
+    return " ".join(said)
+
+
+def zones(columns: Sequence[Column], stops: int) -> list[tuple[str, int, int]]:
+    """Stretches of a track in which the same holds: (all | some | none, first stop, last stop)."""
+    found: list[tuple[str, int, int]] = []
+    for stop in range(stops):
+        fitting = sum(1 for c in columns if not c.refused and c.verdict[stop] > 0)
+        zone = "none" if not fitting else "all" if fitting == len(columns) else "some"
+        if found and found[-1][0] == zone:
+            found[-1] = (zone, found[-1][1], stop)
+        else:
+            found.append((zone, stop, stop))
+    return found
+
+
+def _zone_words(found: Sequence[tuple[str, int, int]], texts: Sequence[str], several: bool) -> str:
+    """The zones of a track in words."""
+    said = {"all": "fits on every pinned GPU", "some": "fits on some", "none": "fits on none"}
+    if not several:
+        said = {"all": "fits", "none": "does not fit"}
+    last = len(texts) - 1
+    parts = []
+    for zone, first, end in found:
+        if first == 0 and end == last:
+            parts.append(f"{said[zone]} at every stop")
+        elif end == last:
+            parts.append(f"{said[zone]} from {texts[first]}")
+        else:
+            parts.append(f"{said[zone]} up to {texts[end]}")
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _ticks(stops: Sequence[int], wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
+    for value in wanted:
+        if value in stops:
+            yield stops.index(value), words.short_count(value)
+
+
+def track(
+    load: workload.Workload,
+    columns: Sequence[Column],
+    *,
+    label: str,
+    stops: tuple[int, ...],
+    current: int,
+    noun: str,
+    reach: Mapping[str, str],
+    reach_here: Mapping[str, str],
+    each: Sequence[str],
+    ticks: Sequence[int],
+) -> dict[str, Any]:
+    """One scrubber's whole track, ready to be looked up.
+
+    `reach` says how far each GPU goes along this scrubber, `reach_here` along both from the current stop;
+    `each` is the sentence's ending at every stop.
+    """
+    every = range(len(stops))
+    here = stops.index(current)
+    sentences = [sentence(load, columns, i, reach, each[i]) for i in every]
+    texts = [words.count(value, noun) for value in stops]
+    found = zones(columns, len(stops))
+    return {
+        "label": label,
+        "stops": list(stops),
+        "texts": texts,
+        "index": here,
+        "ticks": list(_ticks(stops, ticks)),
+        "zones": found if columns else [],
+        "note": _zone_words(found, texts, len(columns) > 1) if columns else "",
+        "sentences": [text for _, text in sentences],
+        "best": [state for state, _ in sentences],
+        "also": [also(columns, i) for i in every],
+        "gib": [[_gib_list(c.parts[:, i]) for c in columns] for i in every],
+        "needed": [_gib_list([c.needed[i] for c in columns]) for i in every],
+        "reserved": [_gib_list([c.reserved[i] for c in columns]) for i in every],
+        "verdicts": [[0 if c.refused else int(c.verdict[i]) for c in columns] for i in every],
+        "said": [[_said(c, i) for c in columns] for i in every],
+        "more": [
+            [c.refused or (reach_here if i == here else reach)[c.gpu.id] for c in columns] for i in every
+        ],
+    }
+
+
+def _gib_list(values: Any) -> list[float]:
+    return [round(float(v) / words.GIB, 3) for v in values]
+
+
+def _said(c: Column, stop: int) -> str:
+    if c.refused:
+        return "not possible"
+    spare = words.gib(abs(c.headroom[stop]))
+    state = _STATES[c.verdict[stop]]
+    return f"{state}, {spare} to spare" if c.headroom[stop] >= 0 else f"{state}, {spare} short"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """What the live component takes, and the GPU that its sentence is about."""
+
+    data: dict[str, Any]
+    verdict_gpu: workload.PinnedGpu | None
+
+
+def build(load: workload.Workload) -> Tracks:
+    """Both tracks, and what does not change along them."""
+    gpus, scenario = load.pinned, load.scenario
+    tokens, users = scenario.max_model_len, scenario.concurrency
+    token_stops, user_stops = with_stop(CONTEXT_STOPS, tokens), with_stop(USER_STOPS, users)
+    by_tokens = columns_of(load, gpus, np.array(token_stops, dtype=np.int64), users)
+    by_users = columns_of(load, gpus, tokens, np.array(user_stops, dtype=np.int64))
+    limits = limits_of(load, gpus)
+    up_to_tokens = {
+        gpu: f"up to {words.count(limit.tokens, 'token')}" if limit.tokens else "no context fits"
+        for gpu, limit in limits.items()
+    }
+    up_to_users = {
+        gpu: f"up to {words.count(limit.users, 'user')}" if limit.users else "not even one user fits"
+        for gpu, limit in limits.items()
+    }
+    both = {
+        gpu: f"{up_to_tokens[gpu]}, or {words.count(limit.users, 'user')}"
+        if limit.users
+        else up_to_tokens[gpu]
+        for gpu, limit in limits.items()
+    }
+    each = f" for each of {users:,} users" if users > 1 else ""
+    largest = max((gpu.capacity_bytes for gpu in gpus), default=words.GIB)
+    best = by_tokens[best_gpu(by_tokens, token_stops.index(tokens))].gpu if by_tokens else None
+    data = {
+        "parts": list(PARTS),
+        "marks": [
+            ["line", "what the GPU has"],
+            ["dash", "what the engine may use"],
+            ["held", "what the engine reserves"],
+        ],
+        "scale": round(HEADROOM_OF_SCALE * largest / words.GIB, 3),
+        "gpus": [
+            {
+                "name": c.gpu.title,
+                "memory": words.gib(c.gpu.capacity_bytes) + (" each" if c.gpu.devices > 1 else ""),
+                "capacity": round(c.gpu.capacity_bytes / words.GIB, 3),
+                "budget": round(float(c.budget[0]) / words.GIB, 3),
+            }
+            for c in by_tokens
+        ],
+        "tracks": {
+            "context": track(
+                load,
+                by_tokens,
+                label="Context per user (max_model_len)",
+                stops=token_stops,
+                current=tokens,
+                noun="token",
+                reach=up_to_tokens,
+                reach_here=both,
+                each=[each] * len(token_stops),
+                ticks=(1024, 4096, 16384, 65536, 262144, MAX_MODEL_LEN),
+            ),
+            "users": track(
+                load,
+                by_users,
+                label="Users at once",
+                stops=user_stops,
+                current=users,
+                noun="user",
+                reach=up_to_users,
+                reach_here=both,
+                each=[f" at {words.count(tokens, 'token')} each"] * len(user_stops),
+                ticks=(1, 4, 16, 64, 256, MAX_CONCURRENCY),
+            ),
+        },
+    }
+    return Tracks(data, best)

@@ -1,0 +1,41 @@
+"""Numbers in words: the only place where bytes, tokens and names become text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+GIB = 2**30
+
+
+def gib(value_bytes: float) -> str:
+    """Bytes as GiB, three figures or so."""
+    value = value_bytes / GIB
+    return f"{value:,.1f} GiB" if abs(value) >= 10 else f"{value:,.2f} GiB"
+
+
+def count(number: float, noun: str) -> str:
+    """A whole number with its noun: 1 token, 8,192 tokens."""
+    return f"{int(number):,} {noun}" if int(number) == 1 else f"{int(number):,} {noun}s"
+
+
+def short_count(number: float) -> str:
+    """A power-of-two count for a tick: 8k, 1M."""
+    for size, letter in ((2**20, "M"), (2**10, "k")):
+        if number >= size and number % (size // 2 or 1) == 0:
+            return f"{number / size:g}{letter}"
+    return f"{number:g}"
+
+
+def billions(params: float) -> str:
+    """Parameters in billions or millions: 70.6B, 335M."""
+    return f"{params / 1e9:,.1f}B" if params >= 1e9 else f"{params / 1e6:,.0f}M"
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a row; a long list is cut and says so."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    if len(shown) < 2:
+        return "".join(shown)
+    return ", ".join(shown[:-1]) + " and " + shown[-1]

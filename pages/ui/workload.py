@@ -1,0 +1,189 @@
+"""A Scenario with its ids looked up: what the calculators take. Looks up and hands over; computes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+from calculators import memory
+from calculators.architecture import Architecture, ConfigRefused, params_active, params_total, read_config
+from calculators.scenario import Scenario
+from gpu_data import engines as engine_data
+from gpu_data import models as model_data
+from pages.ui import catalogue, words
+
+_STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedGpu:
+    """Some GPUs of one kind as the calculators see them; bytes per device."""
+
+    id: str
+    name: str
+    devices: int
+    capacity_bytes: float
+    basis: str
+    unified: bool
+
+    @property
+    def title(self) -> str:
+        """Count and name."""
+        return f"{self.devices} × {self.name}"
+
+
+@cache
+def architecture(model_id: str) -> Architecture:
+    """A catalogue model's layers. Raises ConfigRefused."""
+    return read_config(model_data.model_config(model_id))
+
+
+@lru_cache(maxsize=64)
+def pasted_architecture(config_json: str) -> Architecture:
+    """A pasted config's layers. Raises ConfigRefused."""
+    return read_config(json.loads(config_json))
+
+
+@lru_cache(maxsize=1024)
+def pinned(gpu_id: str, boards: int) -> PinnedGpu:
+    """So many boards of one GPU; a board with several devices counts each."""
+    row = catalogue.gpus().loc[gpu_id]
+    per_board = int(row["devices_per_board"])
+    return PinnedGpu(
+        gpu_id,
+        catalogue.gpu_name(gpu_id),
+        boards * per_board,
+        float(row["usable_bytes"]) / per_board,
+        str(row["usable_basis"]),
+        bool(row["unified_memory"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A model, its formats and its engine, ready to be put on GPUs."""
+
+    scenario: Scenario
+    architecture: Architecture
+    name: str
+
+    @property
+    def weight_format(self) -> Any:
+        """The weight format's table."""
+        return catalogue.weight_formats()[self.scenario.weight_format]
+
+    @property
+    def kv_format(self) -> Any:
+        """The cache format's table."""
+        return catalogue.kv_formats()[self.scenario.kv_cache_dtype]
+
+    @property
+    def engine(self) -> Any:
+        """The engine's parameter set."""
+        return catalogue.engines()[self.scenario.engine]
+
+    @property
+    def title(self) -> str:
+        """Model and weight format in words."""
+        return f"{self.name} in {self.weight_format.label}"
+
+    @property
+    def pinned(self) -> tuple[PinnedGpu, ...]:
+        """The pinned GPUs, so many of each as the scenario says."""
+        return tuple(pinned(gpu, self.scenario.gpu_count) for gpu in self.scenario.gpus)
+
+    def options(self) -> memory.Options:
+        """What the reader set; the rest is the engine's own default."""
+        s = self.scenario
+        return memory.Options(
+            memory_share=s.gpu_memory_utilization,
+            max_num_seqs=s.max_num_seqs,
+            max_num_batched_tokens=s.max_num_batched_tokens,
+            ubatch_tokens=s.n_ubatch,
+            flash_attention={"auto": None, "on": True, "off": False}[s.flash_attention],
+            enforce_eager=s.enforce_eager,
+            swa_full=s.swa_full,
+        )
+
+    def parallel(self, devices: int) -> tuple[int, int] | str:
+        """(tensor_parallel_size, pipeline_parallel_size) for so many devices, or why not."""
+        split = self.scenario.split
+        if split == "auto" or self.engine.split == "layers":
+            fleet, reason = memory.best_fleet(self.architecture, self.engine, devices)
+            if fleet is None:
+                return reason or "the engine accepts no split over so many GPUs"
+            return fleet.tensor_parallel_size, fleet.pipeline_parallel_size
+        stages = devices if split == "pipeline" else _STAGES.get(split, 1)
+        if devices % stages:
+            return f"{devices} GPUs cannot be cut into {stages} pipeline stages of equal width"
+        return devices // stages, stages
+
+    def deployment(
+        self, gpus: Sequence[PinnedGpu], tokens: Any = None, users: Any = None
+    ) -> memory.Deployment | str:
+        """This workload on GPUs of the same number of devices, or why it cannot be cut so.
+
+        Capacities take a first axis of their own when there are several GPUs; `tokens` and `users` may be
+        arrays that broadcast against it.
+        """
+        s = self.scenario
+        parallel = self.parallel(gpus[0].devices)
+        if isinstance(parallel, str):
+            return parallel
+        first = gpus[0]
+        trailing = len(np.broadcast_shapes(np.shape(tokens), np.shape(users)))
+        capacities = np.array([gpu.capacity_bytes for gpu in gpus]).reshape(-1, *(1,) * trailing)
+        return memory.Deployment(
+            architecture=self.architecture,
+            weight_format=self.weight_format,
+            kv_format=self.kv_format,
+            engine=self.engine,
+            gpu=memory.GpuMemory(
+                first.name,
+                first.capacity_bytes if len(gpus) == 1 else capacities,
+                first.basis,
+                first.unified,
+            ),
+            options=self.options(),
+            tensor_parallel_size=parallel[0],
+            pipeline_parallel_size=parallel[1],
+            expert_parallel=s.expert_parallel,
+            max_model_len=s.max_model_len if tokens is None else tokens,
+            concurrency=s.concurrency if users is None else users,
+            band=self.band,
+        )
+
+    @property
+    def band(self) -> Any:
+        """How far estimates for this engine were off on measured runs."""
+        return engine_data.error_band(self.engine.family)
+
+
+def load(scenario: Scenario) -> Workload:
+    """The scenario's workload. Raises ConfigRefused when a config cannot be read."""
+    if scenario.config_json:
+        found = pasted_architecture(scenario.config_json)
+        return Workload(scenario, found, f"Your {found.model_type} model")
+    return Workload(scenario, architecture(scenario.model), model_data.model(scenario.model).name)
+
+
+def model_facts(scenario: Scenario) -> Mapping[str, str]:
+    """Size (counted from the config), active size, native dtype and licence of the model in use."""
+    try:
+        found = load(scenario).architecture
+        total, active = params_total(found), params_active(found)
+        facts = {"Parameters": words.billions(total)}
+        if active != total:
+            facts["Active per token"] = words.billions(active)
+    except ConfigRefused:
+        facts = {}
+    if not scenario.config_json:
+        label = model_data.model(scenario.model)
+        facts["Native dtype"] = label.native_weight_dtype
+        facts["Licence"] = label.license_label + (" (gated)" if label.gated else "")
+    return facts
