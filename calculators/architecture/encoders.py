@@ -77,9 +77,11 @@ class Encoder:
     buckets: bool = False  # relative_attention_num_buckets x heads, once
     final_norm: bool = False  # pre-norm: one norm after the last layer
     pooler: bool = True
-    head: str = "transform"  # transform: dense, norm, bias; plain: the matrix only
-    head_bias: bool = True
+    embedding_norm: bool = True
+    own_head_bias: bool = True  # an untied head keeps a second bias
     task_ids: bool = False
+    own_head_dim: bool = False  # head_dim may differ from hidden_size / heads
+    always_pooled: bool = False
 
 
 def _encoder(traits: Encoder) -> Reader:
@@ -90,12 +92,13 @@ def _read_encoder(f: Fields, t: Encoder) -> Architecture:
     d, ff, heads = f.integer("hidden_size"), _encoder_ff(f), f.integer("num_attention_heads")
     count, vocab = f.integer("num_hidden_layers"), f.integer("vocab_size")
     width = f.integer("embedding_size", d) if t.extra_embedding else d
-    kv = d // heads * f.integer("num_key_value_heads", heads)
-    inner = d
+    head = f.integer("head_dim", d // heads) if t.own_head_dim else d // heads
+    inner, kv = heads * head, head * f.integer("num_key_value_heads", heads)
     mlp_bias = t.bias if t.mlp_bias is None else t.mlp_bias
+    bias = t.bias and f.flag("use_bias", True)
     block = (
         *norms(d, t.norm, 2),
-        *_attention(d, inner, kv, bias=t.bias, k_bias=t.k_bias),
+        *_attention(d, inner, kv, bias=bias, k_bias=t.k_bias, out_bias=t.bias),
         *_mlp(d, ff, gated=t.gated, bias=mlp_bias, down_bias=t.down_bias),
     )
     outside = [Weight(Role.EMBEDDING, (vocab, width), Shard.VOCAB)]
@@ -106,7 +109,7 @@ def _read_encoder(f: Fields, t: Encoder) -> Architecture:
         outside.append(Weight(Role.POSITION, (types, width)))
     if t.task_ids and f.flag("use_task_id"):
         outside.append(Weight(Role.POSITION, (f.integer("task_type_vocab_size", 3), width)))
-    outside += norms(width, t.norm, 2 if t.final_norm else 1)
+    outside += norms(width, t.norm, int(t.embedding_norm) + int(t.final_norm))
     if t.extra_embedding and (width != d or t.shared_layers):
         outside += matrix(Role.OTHER, d, width, bias=True)
     if t.buckets:
@@ -117,7 +120,7 @@ def _read_encoder(f: Fields, t: Encoder) -> Architecture:
     tied = f.flag("tie_word_embeddings", True)
     if headed:
         outside += _lm_head(t, vocab, d, width, tied)
-    if pooled:
+    if pooled or t.always_pooled:
         outside += matrix(Role.OTHER, d, d, bias=True)
     outside += _classifier(f, name, d)
     layer = Layer(block, mixer="full", mlp="dense")
@@ -157,14 +160,11 @@ def _head_and_pooler(name: str, t: Encoder) -> tuple[bool, bool]:
 
 
 def _lm_head(t: Encoder, vocab: int, d: int, width: int, tied: bool) -> tuple[Weight, ...]:
-    weights: list[Weight] = []
-    if t.head == "transform":
-        weights += matrix(Role.OTHER, width, d, bias=True)
-        weights += norms(width, t.norm)
-    if t.head_bias:
-        weights.append(vector(Role.BIAS, vocab, Shard.VOCAB))
+    """Dense layer, norm and bias before the vocabulary; an untied head adds its matrix."""
+    weights = [*matrix(Role.OTHER, width, d, bias=True), *norms(width, t.norm)]
+    weights.append(vector(Role.BIAS, vocab, Shard.VOCAB))
     if not tied:
-        weights += matrix(Role.LM_HEAD, vocab, width, Shard.VOCAB)
+        weights += matrix(Role.LM_HEAD, vocab, width, Shard.VOCAB, bias=t.own_head_bias)
     return tuple(weights)
 
 
@@ -181,8 +181,26 @@ _BERT: Final = Encoder()
 _ROBERTA: Final = Encoder()
 
 
+def _rembert(f: Fields) -> Architecture:
+    """RemBERT: narrow input embeddings, a wide output embedding of its own."""
+    headed, _ = _head_and_pooler(_class_name(f), _BERT)
+    d, vocab = f.integer("hidden_size"), f.integer("vocab_size")
+    width = f.integer("input_embedding_size", 256)
+    arch = _read_encoder(
+        f.replaced(embedding_size=width, architectures=["Model" if not headed else "Body"]),
+        Encoder(extra_embedding=True),
+    )
+    outside = list(arch.outside)
+    if headed:
+        wide = f.integer("output_embedding_size", 1664)
+        outside += matrix(Role.OTHER, wide, d, bias=True)
+        outside += norms(wide, 2)
+        outside += matrix(Role.LM_HEAD, vocab, wide, Shard.VOCAB, bias=True)
+    return replace(arch, outside=tuple(outside))
+
+
 def _distilbert(f: Fields) -> Architecture:
-    return _read_encoder(f, Encoder(pooler=False))
+    return _read_encoder(f, Encoder(pooler=False, own_head_bias=False))
 
 
 def _deberta(f: Fields) -> Architecture:
@@ -282,7 +300,7 @@ def _with_cache(layer: Layer, kind: str, f: Fields, width: int) -> Layer:
     if kind == "full_attention":
         cache = Cache(CacheKind.FULL, 2 * width)
         return replace(layer, caches=(cache,))
-    window = f.integer("sliding_window", f.integer("local_attention", 128))
+    window = f.integer("sliding_window", f.integer("local_attention", 128) // 2)
     return replace(
         layer, caches=(Cache(CacheKind.SLIDING, 2 * width, window_tokens=window),), mixer="sliding"
     )
@@ -322,7 +340,7 @@ def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
     encoder = _bart_layers(f, "encoder", d, cross=False) if not decoder_only else ()
     decoder = _bart_layers(f, "decoder", d, cross=True)
     sides = 1 if decoder_only else 2
-    outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB)]
+    outside = list(_seq2seq_embeddings(f, vocab, d, decoder_only))
     if t.positions is not None:
         for side in ("decoder",) if decoder_only else ("encoder", "decoder"):
             rows = f.integer(f"max_{side}_position_embeddings", f.integer("max_position_embeddings", 1024))
@@ -346,6 +364,23 @@ def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
         outside=tuple(outside),
         dtype=f.word("dtype", "float32"),
     )
+
+
+def _seq2seq_embeddings(f: Fields, vocab: int, d: int, decoder_only: bool) -> tuple[Weight, ...]:
+    """One shared table; three when nothing is tied; Marian may keep one per side."""
+    own = f.integer("decoder_vocab_size", vocab)
+    if decoder_only:
+        return (Weight(Role.EMBEDDING, (own, d), Shard.VOCAB),)
+    one, other = (
+        Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),
+        Weight(Role.EMBEDDING, (own, d), Shard.VOCAB),
+    )
+    if not f.flag("share_encoder_decoder_embeddings", True):
+        return (one, other)
+    if f.flag("tie_word_embeddings", True):
+        return (one,)
+    f.assume("tie_word_embeddings is false: shared, encoder and decoder embeddings are counted apart")
+    return (one, one, other)
 
 
 def _normed(f: Fields, t: Seq2Seq) -> bool:
@@ -387,7 +422,7 @@ def _t5(f: Fields) -> Architecture:
     d, ff, inner = f.integer("d_model"), f.integer("d_ff"), f.integer("num_heads") * f.integer("d_kv")
     encoders = f.integer("num_layers")
     decoders, vocab = f.integer("num_decoder_layers", encoders), f.integer("vocab_size")
-    gated = f.word("feed_forward_proj", "relu").startswith("gated")
+    gated = f.flag("is_gated_act", f.word("feed_forward_proj", "relu").startswith("gated"))
     buckets = Weight(Role.OTHER, (f.integer("relative_attention_num_buckets", 32), f.integer("num_heads")))
     everywhere = (buckets,) if f.model_type == "umt5" else ()
     attention, mlp = _attention(d, inner, inner, bias=False), _mlp(d, ff, gated=gated, bias=False)
@@ -435,7 +470,7 @@ def _whisper(f: Fields) -> Architecture:
         whisper_encoder(f, bag)
         outside += bag.weights()
     tied = f.flag("tie_word_embeddings", True)
-    if not tied:
+    if not tied and not _class_name(f).endswith("Model"):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
     _cross_note(f, 2 * d * len(decoder))
     return Architecture(
@@ -471,11 +506,11 @@ def _cohere_asr(f: Fields) -> Architecture:
         Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),
         Weight(Role.POSITION, (f.integer("max_position_embeddings"), d)),
         *norms(d, 2, 2),
-        vector(Role.BIAS, vocab, Shard.VOCAB),
     ]
     tied = f.flag("tie_word_embeddings")
-    if not tied:
-        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+    if not _class_name(f).endswith("Model"):
+        outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB) if not tied else ()
     encoder = f.sub("encoder_config")
     if encoder is not None:
         tower = parakeet(encoder)
@@ -502,7 +537,7 @@ ENCODERS: Final[dict[str, Reader]] = {
     "albert": _encoder(Encoder(extra_embedding=True, shared_layers=True)),
     "bart": _bart(Seq2Seq(positions=2)),
     "bert": _encoder(_BERT),
-    "big_bird": _encoder(_BERT),
+    "big_bird": _encoder(Encoder(always_pooled=True)),
     "blenderbot": _bart(Seq2Seq(embedding_norm=False, final_norm=True)),
     "blenderbot-small": _bart(Seq2Seq()),
     "camembert": _encoder(_ROBERTA),
@@ -510,9 +545,13 @@ ENCODERS: Final[dict[str, Reader]] = {
     "deberta": _deberta,
     "deberta-v2": _deberta,
     "distilbert": _distilbert,
-    "electra": _encoder(Encoder(extra_embedding=True, pooler=False)),
+    "electra": _encoder(Encoder(extra_embedding=True, pooler=False, own_head_bias=False)),
     "ernie": _encoder(Encoder(task_ids=True)),
-    "gte": _encoder(Encoder(positions=False, gated=True, mlp_bias=False, down_bias=True, pooler=True)),
+    "gte": _encoder(
+        Encoder(
+            positions=False, gated=True, mlp_bias=False, down_bias=True, pooler=False, own_head_bias=False
+        )
+    ),
     "led": _led,
     "m2m_100": _bart(Seq2Seq(positions=None, embedding_norm=False, final_norm=True)),
     "marian": _bart(Seq2Seq(embedding_norm=False)),
@@ -521,11 +560,15 @@ ENCODERS: Final[dict[str, Reader]] = {
     "modernbert-decoder": _modernbert,
     "mpnet": _encoder(Encoder(buckets=True)),
     "mt5": _t5,
-    "nomic_bert": _encoder(Encoder(positions=False, gated=True, bias=False)),
+    "nomic_bert": _encoder(Encoder(positions=False, gated=True, bias=False, own_head_dim=True, pooler=False)),
     "pegasus": _bart(Seq2Seq(embedding_norm=False, final_norm=True)),
+    "rembert": _rembert,
     "roberta": _encoder(_ROBERTA),
+    "roberta-prelayernorm": _encoder(Encoder(final_norm=True)),
     "t5": _t5,
     "umt5": _t5,
     "whisper": _whisper,
     "xlm-roberta": _encoder(_ROBERTA),
+    "xlm-roberta-xl": _encoder(Encoder(embedding_norm=False, final_norm=True)),
+    "jina_embeddings_v3": _encoder(Encoder(positions=False)),
 }
