@@ -151,7 +151,8 @@ def _granite_speech(f: Fields) -> Tower:
     """Granite Speech's conformer with block attention and a character head fed back in the middle."""
     bag = Bag(Role.AUDIO)
     d, n = f.integer("hidden_dim"), f.integer("num_layers")
-    inner, head = f.integer("num_heads") * f.integer("dim_head"), f.integer("dim_head")
+    head = f.integer("dim_head", d // f.integer("num_heads"))
+    inner = f.integer("num_heads") * head
     out, wide = f.integer("output_dim"), d * f.integer("conv_expansion_factor", 2)
     bag.linear(d, f.integer("input_dim"))
     bag.norm(d, n=5 * n)

@@ -58,6 +58,12 @@ def _class_name(f: Fields) -> str:
     return names[0] if names else ""
 
 
+def _headless(f: Fields) -> bool:
+    """Whether the named class is the bare model, without a language-model head."""
+    name = _class_name(f)
+    return name.endswith("Model") and not name.endswith(("MTModel", "LMHeadModel"))
+
+
 # ---- encoders --------------------------------------------------------------------------------------
 
 
@@ -261,7 +267,7 @@ def _modernbert(f: Fields) -> Architecture:
     tied = f.flag("tie_word_embeddings", True)
     name = _class_name(f)
     decodes = f.model_type == "modernbert-decoder"
-    if not name.endswith("Model"):
+    if not _headless(f):
         outside += matrix(Role.OTHER, d, d, bias=f.flag("classifier_bias"))
         outside += norms(d, norm)
         if f.flag("decoder_bias", True):
@@ -347,7 +353,7 @@ def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
             outside.append(Weight(Role.POSITION, (rows + t.positions, d)))
     outside += norms(d, 2, sides * (int(_normed(f, t)) + int(t.final_norm)))
     tied = f.flag("tie_word_embeddings", True)
-    if not tied and not _class_name(f).endswith("Model"):
+    if not tied and not _headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
     heads = f.integer("decoder_attention_heads")
     _cross_note(f, 2 * d * len(decoder))
@@ -434,7 +440,7 @@ def _t5(f: Fields) -> Architecture:
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, 1, 1 if only_encoder else 2)]
     if not everywhere:
         outside += (buckets,) * (1 if only_encoder else 2)
-    if not tied and not _class_name(f).endswith("Model"):
+    if not tied and not _headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
         f.assume(
             "tie_word_embeddings is false: the head is counted as its own matrix, as checkpoints store it; "
@@ -470,7 +476,7 @@ def _whisper(f: Fields) -> Architecture:
         whisper_encoder(f, bag)
         outside += bag.weights()
     tied = f.flag("tie_word_embeddings", True)
-    if not tied and not _class_name(f).endswith("Model"):
+    if not tied and not _headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
     _cross_note(f, 2 * d * len(decoder))
     return Architecture(
@@ -508,7 +514,7 @@ def _cohere_asr(f: Fields) -> Architecture:
         *norms(d, 2, 2),
     ]
     tied = f.flag("tie_word_embeddings")
-    if not _class_name(f).endswith("Model"):
+    if not _headless(f):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB) if not tied else ()
     encoder = f.sub("encoder_config")

@@ -210,7 +210,7 @@ def _blip2(bag: Bag, p: Parts, text: bool = False) -> None:
     q = p.root.sub("qformer_config")
     if q is None:
         return
-    d = _q_former(bag, q, q.integer("encoder_hidden_size", p.vision_width), text=text)
+    d = _q_former(bag, q, p.vision_width, text=text)
     bag.tensor(p.root.integer("num_query_tokens", 32), d)
     bag.linear(p.d, d)
 
@@ -277,8 +277,8 @@ def _phi4(bag: Bag, p: Parts) -> None:
 def _got_ocr(bag: Bag, p: Parts) -> None:
     v = p.vision_width
     bag.linear(2 * v, 9 * v, bias=False)
-    bag.linear(4 * v, 18 * v, bias=False)
-    bag.linear(p.d, 4 * v)
+    bag.linear(p.d, 18 * v, bias=False)
+    bag.linear(p.d, p.d)
 
 
 def _deepseek_vl(bag: Bag, p: Parts) -> None:

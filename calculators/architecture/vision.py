@@ -439,12 +439,11 @@ def _step(f: Fields) -> Tower:
 def _hunyuan4(f: Fields) -> Tower:
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
     out, merge = f.integer("out_hidden_size"), f.integer("spatial_merge_size", 2)
-    heads = f.integer("num_attention_heads")
     grid = f.integer("max_image_size") // side(f, "patch_size")
     bag.linear(d, patch_inputs(f))
     bag.tensor(grid * grid + 1, d)
     bag.norm(d, n=2 * n)
-    bag.attention(d, kv=d // heads * f.integer("num_key_value_heads", heads), n=n)
+    bag.attention(d, n=n)
     bag.mlp(d, ff, n=n)
     bag.tensor(out)
     bag.linear(out, d * merge * merge)
