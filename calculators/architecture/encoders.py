@@ -265,7 +265,6 @@ def _modernbert(f: Fields) -> Architecture:
     rest = Layer((*norms(d, norm, 2), *base))
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, norm, 2)]
     tied = f.flag("tie_word_embeddings", True)
-    name = _class_name(f)
     decodes = f.model_type == "modernbert-decoder"
     if not _headless(f):
         outside += matrix(Role.OTHER, d, d, bias=f.flag("classifier_bias"))
