@@ -8,9 +8,10 @@ from typing import Final
 
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Role, Shard, Weight
-from calculators.architecture.mixers import hidden_size, read_heads
-from calculators.architecture.mlps import expert_width, mlp_width, top_k
+from calculators.architecture.mixers import hidden_size, read_heads, shared_heads
+from calculators.architecture.mlps import expert_width, mlp_weights, mlp_width, top_k
 from calculators.architecture.pieces import matrix, norms, vector
+from calculators.architecture.plan import flag, hybrid_layers, mixer_types
 from calculators.architecture.traits import Traits
 
 LayerExtra = Callable[[Fields, Traits, str, bool], tuple[Weight, ...]]
@@ -142,6 +143,11 @@ def _dory(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tupl
     )
 
 
+def _two_dense(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """LongCat: two dense MLPs beside the mixture."""
+    return mlp_weights(hidden_size(fields), mlp_width(fields, traits), True, False, False) * 2
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
@@ -155,6 +161,7 @@ LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "per_layer_inputs": _per_layer_inputs,
     "post_norms": _post_norms,
     "sparse_post_norm": _sparse_post_norm,
+    "two_dense": _two_dense,
     "sub_norms": _sub_norms,
     "xielu": _xielu,
 }
@@ -210,6 +217,38 @@ def _width_vector(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, 
     return (vector(Role.OTHER, hidden_size(fields)),)
 
 
+def _shared_blocks(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    """The transformer blocks that Zamba's hybrid layers share, and each call's own adapters."""
+    width, h = hidden_size(fields), shared_heads(fields)
+    wide = fields.integer("attention_hidden_size", default=2 * width)
+    inner = fields.integer("intermediate_size", default=4 * width)
+    bias = fields.flag("add_bias_linear")
+    calls = hybrid_layers(mixer_types(fields, traits, layers))
+    blocks = min(fields.integer("num_mem_blocks", default=1), calls)
+    block = (
+        *matrix(Role.ATTN_Q, h.heads * h.head_dim, wide, Shard.COLUMN),
+        *matrix(Role.ATTN_K, h.kv_heads * h.head_dim, wide, Shard.KV_HEADS),
+        *matrix(Role.ATTN_V, h.kv_heads * h.head_dim, wide, Shard.KV_HEADS),
+        *matrix(Role.ATTN_OUT, width, h.heads * h.head_dim, Shard.ROW),
+        *mlp_weights(width, inner, True, bias, bias),
+        *norms(wide, 1),
+        *norms(width, 1),
+    )
+    rank = fields.integer("adapter_rank", default=0, low=0)
+    adapters: tuple[Weight, ...] = ()
+    if rank:
+        adapters += matrix(Role.OTHER, rank, width) + matrix(Role.OTHER, 2 * inner, rank)
+    if rank and fields.flag("use_shared_attention_adapter"):
+        adapters += matrix(Role.OTHER, rank, wide, copies=3) + matrix(Role.OTHER, wide, rank, copies=3)
+    return block * blocks + adapters * calls
+
+
+def _prediction_head(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    width = hidden_size(fields)
+    vectors = traits.norm + flag(fields, traits.norm_shift)
+    return (*matrix(Role.OTHER, width, width, bias=fields.flag("classifier_bias")), *norms(width, vectors))
+
+
 OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "altup": _altup_outside,
     "extra_token_rows": _extra_token_rows,
@@ -220,5 +259,7 @@ OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "hyper_connections_two": _hyper_connections_outside,
     "per_layer_inputs": _per_layer_inputs_outside,
     "projected_embedding": _projected_embedding,
+    "prediction_head": _prediction_head,
     "rwkv": _rwkv_outside,
+    "shared_blocks": _shared_blocks,
 }

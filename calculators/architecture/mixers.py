@@ -283,3 +283,27 @@ def mixture_of_attention(fields: Fields, traits: Traits, layer_type: str) -> Par
         vector(Role.BIAS, width, copies=2),  # one after the attention, one after the MLP
     )
     return Part(weights, (cache_of(fields, layer_type, 2 * inner, fields.integer("num_key_value_heads")),))
+
+
+def double_latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """LongCat: two latent attentions in one layer, each with its own cache."""
+    one = latent_attention(fields, traits, layer_type)
+    return Part(one.weights * 2, one.caches * 2)
+
+
+def shared_block(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Zamba: this layer calls a transformer block shared with others (counted once, outside the layers).
+
+    Its own weights are one projection back to the width; its cache is its own.
+    """
+    width = hidden_size(fields)
+    h = shared_heads(fields)
+    cache = cache_of(fields, "full", h.kv_heads * (h.head_dim + h.value_dim), h.kv_heads)
+    return Part(matrix(Role.OTHER, width, width), (cache,))
+
+
+def shared_heads(fields: Fields) -> Heads:
+    """Heads of the shared block, which reads twice the width."""
+    heads = fields.integer("num_attention_heads")
+    dim = fields.integer("attention_head_dim", default=2 * hidden_size(fields) // heads)
+    return Heads(heads, fields.integer("num_key_value_heads", default=heads), dim, dim)

@@ -120,14 +120,17 @@ def moe(fields: Fields, traits: Traits) -> Part:
     )  # experts may work at a narrower width
     gated = flag(fields, traits.expert_gated)
     bias = flag(fields, traits.expert_bias)
-    weights = [*matrix(Role.ROUTER, experts, width, bias=flag(fields, traits.router_bias))]
+    zero = fields.integer("zero_expert_num", default=0, low=0) if traits.zero_experts else 0
+    weights = [*matrix(Role.ROUTER, experts + zero, width, bias=flag(fields, traits.router_bias))]
     if traits.router_extra:
         weights.append(vector(Role.ROUTER, experts, copies=traits.router_extra))
     routed = [(Role.EXPERT_UP, inner, outer), (Role.EXPERT_DOWN, outer, inner)]
     if gated:
         routed.insert(0, (Role.EXPERT_GATE, inner, outer))
     for role, rows, columns in routed:
-        weights += matrix(role, rows, columns, Shard.EXPERT, bias=bias, copies=experts, active=active)
+        copies = experts if role is Role.EXPERT_DOWN else experts + zero
+        used = active * copies // experts
+        weights += matrix(role, rows, columns, Shard.EXPERT, bias=bias, copies=copies, active=used)
     if outer != width:
         weights += matrix(Role.MLP_DOWN, outer, width) + matrix(Role.MLP_UP, width, outer)
     if image_inner:  # a router and experts of their own for image tokens

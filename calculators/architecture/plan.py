@@ -67,7 +67,7 @@ def layer_count(fields: Fields, traits: Traits) -> int:
     if traits.stacks > 1 and fields.has("num_layers_per_stack"):
         return traits.stacks * fields.integer("num_layers_per_stack")
     count = fields.integer("num_hidden_layers", low=1) * traits.stacks
-    if traits.paired and "mlp" in fields.words("layer_types"):
+    if _pairs(fields, traits):
         return count // 2
     return count
 
@@ -83,7 +83,7 @@ def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
                 f"sliding_window {window} is written but most engines keep every token: full cache counted"
             )
     if traits.index:
-        types = _indexer_owners(fields, types, layers)
+        types = _indexer_owners(fields, traits, types, layers)
     fields.touch("layer_types", "layers_block_type", "hybrid_override_pattern", "max_window_layers")
     return types
 
@@ -203,7 +203,7 @@ def _kimi(fields: Fields, layers: int) -> tuple[str, ...]:
         if inner.has("kda_layers"):
             chosen = set(inner.integers("kda_layers"))
             return tuple("linear" if i + 1 in chosen else "full" for i in range(layers))
-    return _every(4, "full", "linear", layers, phase=0)
+    return tuple("full" if i and i % 4 == 0 else "linear" for i in range(layers))
 
 
 def _block_types(fields: Fields, layers: int) -> tuple[str, ...]:
@@ -215,26 +215,6 @@ def _block_types(fields: Fields, layers: int) -> tuple[str, ...]:
             raise fields.refuse("block_types", f"holds the unknown layer type {name!r}")
     names = [TYPE_NAMES[p] for p in pattern]
     return tuple("sliding" if names[i % len(names)] == "full" else "linear" for i in range(layers))
-
-
-def _gpt_neo(fields: Fields, layers: int) -> tuple[str, ...]:
-    if fields.has("attention_layers"):
-        return tuple(TYPE_NAMES.get(w, "full") for w in fields.words("attention_layers", layers))
-    raw = fields.raw("attention_types")
-    out: list[str] = []
-    if isinstance(raw, list):
-        for entry in raw:
-            if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], list)):
-                raise fields.refuse("attention_types", "must be a list of [[names], count]")
-            count = entry[1]
-            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= layers:
-                raise fields.refuse("attention_types", f"repeats {count!r} times for {layers} layers")
-            out += [TYPE_NAMES.get(str(name), "full") for name in entry[0]] * count
-    if len(out) != layers:
-        if out:
-            raise fields.refuse("attention_types", f"describes {len(out)} layers, not {layers}")
-        out = list(_every(2, "sliding", "full", layers))
-    return tuple(out)
 
 
 def _mimo(fields: Fields, layers: int) -> tuple[str, ...]:
@@ -294,6 +274,37 @@ def _dots3(fields: Fields, layers: int) -> tuple[str, ...]:
     return tuple(own if not slides or i < 2 or i % 4 == 1 else "sliding" for i in range(layers))
 
 
+def _lara(fields: Fields, layers: int) -> tuple[str, ...]:
+    pattern = ("linear", "sliding", "linear", "full", "sliding")
+    return tuple(pattern[i % 5] for i in range(layers))
+
+
+def _lfm3(fields: Fields, layers: int) -> tuple[str, ...]:
+    return tuple(
+        "full" if i % 4 == 2 else "sliding" if i % 4 == 0 and i > 0 else "linear" for i in range(layers)
+    )
+
+
+def _zamba(fields: Fields, layers: int) -> tuple[str, ...]:
+    period = fields.integer("attn_layer_period", default=6)
+    offset = fields.integer("attn_layer_offset", default=4, low=0)
+    later = tuple("hybrid" if i % period == offset else "linear" for i in range(layers - 3))
+    return ("linear", "linear", "hybrid")[:layers] + later
+
+
+def _zamba2(fields: Fields, layers: int) -> tuple[str, ...]:
+    order = "m" + "mmmmmh" * 7 + "mmmm" + "h" + "mmm" + "h" + "mm"
+    if layers != len(order):
+        raise fields.refuse(
+            "layers_block_type", f"is missing, and the class default is for {len(order)} layers"
+        )
+    return tuple("hybrid" if letter == "h" else "linear" for letter in order)
+
+
+def _first_of_three(fields: Fields, layers: int) -> tuple[str, ...]:
+    return _every(fields.integer("global_attn_every_n_layers", default=3), "full", "sliding", layers, phase=0)
+
+
 def _nas(fields: Fields, layers: int) -> tuple[str, ...]:
     return tuple(
         "none" if values.get("_no_attention") else "full" for values in searched_blocks(fields, layers)
@@ -332,6 +343,11 @@ def searched_blocks(fields: Fields, layers: int) -> list[dict[str, int | bool]]:
     return blocks
 
 
+def hybrid_layers(types: tuple[str, ...]) -> int:
+    """How many layers call a shared transformer block."""
+    return sum(kind == "hybrid" for kind in types)
+
+
 ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "full": lambda fields, layers: ("full",) * layers,
     "linear": lambda fields, layers: ("linear",) * layers,
@@ -343,6 +359,11 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "pattern_four": lambda fields, layers: _every(4, "full", "sliding", layers),
     "backward_four": _backward_four,
     "cross": _cross,
+    "first_of_three": _first_of_three,
+    "lara": _lara,
+    "lfm3": _lfm3,
+    "zamba": _zamba,
+    "zamba2": _zamba2,
     "dots3": _dots3,
     "kda_three": _kda_three,
     "flint": _flint,
@@ -356,7 +377,6 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "chunked": _chunked,
     "compressed": _compressed,
     "full_indices": _full_indices,
-    "gpt_neo": _gpt_neo,
     "interval": _interval,
     "kimi": _kimi,
     "mimo": _mimo,
@@ -371,7 +391,25 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
 }
 
 
-def _indexer_owners(fields: Fields, types: tuple[str, ...], layers: int) -> tuple[str, ...]:
+def layer_passes(fields: Fields, traits: Traits, layers: int) -> tuple[int, ...]:
+    """How often each layer runs for one token: looped layers keep one cache for each run."""
+    if traits.passes == "loop":
+        first = fields.integer("n_input_layers", low=0) // (2 if _pairs(fields, traits) else 1)
+        last = layers - fields.integer("n_output_layers", low=0) // (2 if _pairs(fields, traits) else 1)
+        loops = fields.integer("n_recurrent_loops", default=1)
+        return tuple(loops if first <= i < last else 1 for i in range(layers))
+    if traits.passes == "cycles":  # a slow stack and a fast one that runs more often
+        slow = fields.integer("H_cycles", default=1)
+        fast = slow * fields.integer("L_cycles", default=1)
+        return tuple(slow if i < layers // 2 else fast for i in range(layers))
+    return (1,) * layers
+
+
+def _pairs(fields: Fields, traits: Traits) -> bool:
+    return traits.paired and "mlp" in fields.words("layer_types")
+
+
+def _indexer_owners(fields: Fields, traits: Traits, types: tuple[str, ...], layers: int) -> tuple[str, ...]:
     """Layers that share an earlier layer's indexer keep no index keys: they become plain latent layers."""
     if fields.has("indexer_types"):
         owners = tuple(name == "full" for name in fields.words("indexer_types", layers, longer=True))
@@ -380,6 +418,8 @@ def _indexer_owners(fields: Fields, types: tuple[str, ...], layers: int) -> tupl
         if not isinstance(pattern, str | list) or len(pattern) < layers:
             raise fields.refuse("index_topk_pattern", f"must have one entry for each of the {layers} layers")
         owners = tuple(entry in ("F", "full") for entry in pattern[:layers])
+    elif traits.index_every:
+        owners = tuple(i == 0 or (i - 1) % traits.index_every == 0 for i in range(layers))
     else:
         step = max(fields.integer("index_topk_freq", default=1, low=0), 1)
         skip = fields.integer("index_skip_topk_offset", default=2, low=0)

@@ -15,6 +15,7 @@ from calculators.architecture.plan import (
     flag,
     kv_reused,
     layer_count,
+    layer_passes,
     mixer_types,
     searched_blocks,
     sparse_layers,
@@ -29,7 +30,9 @@ ATTENTIONS: Final[dict[str, Mixer]] = {
     "mla": mixers.latent_attention,
     "compressed": mixers.compressed_attention,
     "block_sparse": mixers.block_sparse_attention,
+    "double_mla": mixers.double_latent_attention,
     "jetmoe": mixers.mixture_of_attention,
+    "shared": mixers.shared_block,
 }
 STATES: Final[dict[str, Mixer]] = {
     "gated_delta_net": states.gated_delta_net,
@@ -120,7 +123,9 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
     if traits.positions is not None and flag(text, traits.positions_if, True):
         rows = text.integer("max_position_embeddings") + traits.positions
         outside.append(Weight(Role.POSITION, (rows, width)))
-    outside += norms(width, traits.embedding_norm)
+    outside += norms(
+        width, traits.embedding_norm + (traits.embedding_norm == 1 and flag(text, traits.norm_shift))
+    )
     if flag(text, traits.final_norm, True):
         outside += norms(width, norm_vectors(text, traits))
     for name in traits.extras:
@@ -154,6 +159,9 @@ def merge_nested(text: Fields, traits: Traits) -> Fields:
         inner = text.mapping(group)
         if inner is not None:
             lifted.update({k: v for k, v in inner.items() if isinstance(k, str) and k not in text.data})
+    key, divisor = traits.window_key
+    if key and text.has(key):
+        lifted["sliding_window"] = text.integer(key) // divisor
     for key, value in traits.defaults:
         if key not in text.data and key not in text.defaults:
             lifted.setdefault(key, value)
@@ -196,12 +204,14 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
     written = layer_overrides(text, count)
     made: dict[tuple[Any, ...], Layer] = {}
     layers = []
+    passes = layer_passes(text, traits, count)
     for i, (layer_type, is_sparse) in enumerate(zip(types, sparse, strict=True)):
         overrides = per_layer(text, traits, i, layer_type, reused[i], blocks, written)
-        key = (layer_type, is_sparse, overrides)
+        key = (layer_type, is_sparse, overrides, passes[i])
         if key not in made:
             view = text.replaced(**dict(overrides)) if overrides else text
-            made[key] = block(view, traits, layer_type, is_sparse)
+            layer = block(view, traits, layer_type, is_sparse)
+            made[key] = replace(layer, caches=layer.caches * passes[i]) if passes[i] > 1 else layer
         layers.append(made[key])
     return tuple(layers)
 
@@ -247,6 +257,8 @@ def per_layer(
             values[name] = entries[index]
     if traits.kv_factor[0] == layer_type:
         values["num_key_value_heads"] = traits.kv_factor[1] * text.integer("num_key_value_heads")
+    if index == 0 and traits.first_norms is not None:
+        values["_norms"] = traits.first_norms
     if blocks is not None:
         values.update(blocks[index])
     if overrides is None:
@@ -282,7 +294,7 @@ def block(text: Fields, traits: Traits, layer_type: str, is_sparse: bool) -> Lay
         mlp, mlp_name = mlps.DENSE[traits.mlp](text, traits), "dense"
     if text.flag("_no_mlp"):
         mlp, mlp_name = Part(), "none"
-    norm_count = block_norms(text, traits, layer_type)
+    norm_count = text.integer("_norms", default=block_norms(text, traits, layer_type))
     extra = tuple(
         weight
         for name in traits.extras

@@ -131,7 +131,7 @@ def mamba(fields: Fields, traits: Traits, layer_type: str) -> Part:
         vector(Role.STATE_PARAM, inner, Shard.COLUMN),
         *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=bias),
     )
-    if prefix:  # Jamba normalises the step and both projections
+    if traits.state_norms:  # Jamba normalises the step and both projections
         weights = (*weights, *norms(rank, 1), *norms(state, 1, 2))
     return Part(weights, _state(inner * kernel, inner * state))
 
@@ -144,21 +144,16 @@ def _rank(fields: Fields, name: str, width: int) -> int:
 def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
     """State space duality, second version (arXiv:2405.21060)."""
     width = hidden_size(fields)
-    get = fields.integer
-    heads = (
-        get("mamba_n_heads", default=0, low=0) or get("mamba_num_heads", default=0, low=0) or get("num_heads")
-    )
+    heads = _first(fields, ("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads"))
     dim = _mamba2_head_dim(fields, width, heads)
-    groups = get("mamba_n_groups", default=0, low=0) or get("n_groups", default=1)
-    state = (
-        get("mamba_d_state", default=0, low=0) or get("ssm_state_size", default=0, low=0) or get("state_size")
-    )
-    kernel = get("mamba_d_conv", default=0, low=0) or get("conv_kernel", default=4)
+    groups = _first(fields, ("mamba_n_groups", "mamba_ngroups", "n_groups"), 1)
+    state = _first(fields, ("mamba_d_state", "ssm_state_size", "state_size"))
+    kernel = _first(fields, ("mamba_d_conv", "conv_kernel"), 4)
     if fields.has("mamba_conv_bias"):
         conv_bias = fields.flag("mamba_conv_bias")
     else:
         conv_bias = fields.flag("use_conv_bias", not fields.known)
-    bias = fields.flag("mamba_proj_bias") or fields.flag("use_bias")
+    bias = fields.flag("mamba_proj_bias") or fields.flag("use_bias") or fields.flag("add_bias_linear")
     out_bias = fields.flag("projectors_bias") if fields.has("projectors_bias") else bias
     inner = heads * dim
     channels = inner + 2 * groups * state
@@ -170,6 +165,15 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
         *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=out_bias),
     )
     return Part(weights, _state(channels * kernel, inner * state))
+
+
+def _first(fields: Fields, names: tuple[str, ...], default: int | None = None) -> int:
+    for name in names:
+        if fields.has(name):
+            return fields.integer(name)
+    if default is None:
+        raise fields.refuse(names[0], "is missing, and nothing can stand in for it")
+    return default
 
 
 def _mamba2_head_dim(fields: Fields, width: int, heads: int) -> int:

@@ -27,8 +27,10 @@ class Traits:
     norm_shift: Flag = False  # adds the shift vector to a scale-only norm
     block_norms: int = 2
     norms_rule: str = ""  # when the number of norms follows the config
+    passes: str = ""  # rule for how often each layer runs, and so caches, per token
     stacks: int = 1  # this many stacks of num_layers_per_stack layers each
     paired: bool = False  # a layer_types list that names MLPs lists attention and MLP apart
+    first_norms: int | None = None  # norms of layer 0, when it differs
     single: bool = False  # each layer is a mixer or an MLP, not both
     final_norm: Flag = True
     nested: tuple[str, ...] = ()  # groups of keys to lift to the top
@@ -52,11 +54,13 @@ class Traits:
     kv_factor: tuple[str, int] = ("", 1)  # layers of this type have so many times the KV heads
     sinks: str = ""  # "", all, or the layer type that has them
     sinks_if: Flag = True
+    window_key: tuple[str, int] = ("", 1)  # a key whose value, divided, is the window
     window: bool = False  # the class honours sliding_window
     ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
     q_form: str = "plain"  # pair: MLA queries and a gate from two compressed vectors
     k_rope_norm: bool = False  # MLA: a norm over the rotary key
     index_pool: bool = False  # the indexer pools its keys with trained weights
+    index_every: int = 0  # without a list, every so many layers own an indexer
     index: bool = False  # MLA with an indexer in layers of type "indexed"
     type_lists: tuple[tuple[str, str], ...] = ()  # (canonical key, list with one entry per layer)
     type_keys: tuple[tuple[str, str, str], ...] = ()  # (layer type, canonical key, key it takes in that type)
@@ -64,6 +68,7 @@ class Traits:
     # --- layer order ---
     order: str = "full"
     linear: str = "gated_delta_net"
+    state_norms: bool = False  # Mamba: norms over the step and both projections
     kda_rank: str = "low"  # full: decay and output gate are full matrices
     # --- MLP ---
     gated: Flag = True
@@ -80,6 +85,7 @@ class Traits:
     router_extra: int = 0  # vectors of one entry per expert that are trained parameters
     expert_bias: Flag = False
     expert_gated: Flag = True
+    zero_experts: bool = False  # identity experts that the router can choose
     shared: str = "auto"  # auto, none, one
     shared_gate: Flag = False
     shared_bias: Flag = False
@@ -214,7 +220,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "glm_moe_dsa": replace(_DSA, order="indexed"),
     "gpt2": replace(_GPT, positions=0, extras=("cross_attention",)),
     "gpt_bigcode": replace(_GPT, positions=0, kv_heads="multi_query"),
-    "gpt_neo": replace(_GPT, positions=0, qkv_bias=False, order="gpt_neo", window=True),
+    "gpt_neo": replace(_GPT, positions=0, qkv_bias=False),
     "gpt_neox": replace(_GPT, qkv_bias="attention_bias", out_bias="attention_bias"),
     "gpt_oss": Traits(sinks="all", window=True, order="alternate", router_bias=True, expert_bias=True),
     "gptj": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
@@ -233,9 +239,13 @@ TRAITS: Final[dict[str, Traits]] = {
         qkv_bias="attention_bias|qkv_bias", out_bias="attention_bias|bias", mlp_bias="mlp_bias|bias"
     ),
     "jais2": Traits(norm=LAYER_NORM, gated=False),
-    "jamba": Traits(order="period", linear="mamba", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "jamba": Traits(
+        order="period", linear="mamba", state_norms=True, qkv_bias=False, out_bias=False, mlp_bias=False
+    ),
     "jetmoe": Traits(attention="jetmoe", expert_width_keys=("intermediate_size",)),
-    "kimi_linear": replace(_MLA, order="kimi", linear="kda", gate="width", gate_if="mla_use_output_gate"),
+    "kimi_linear": replace(
+        _MLA, order="kimi", linear="kda", gate="width", gate_if="mla_use_output_gate", tie=False
+    ),
     "lfm2": Traits(
         order="full_indices",
         linear="short_conv",
@@ -260,7 +270,9 @@ TRAITS: Final[dict[str, Traits]] = {
         expert_width_keys=("intermediate_size",),
         mlp_bias=False,
     ),
-    "longcat_flash": replace(_MLA, order="full", mlp="longcat"),
+    "longcat_flash": replace(
+        _MLA, attention="double_mla", block_norms=4, mlp_bias=False, zero_experts=True, extras=("two_dense",)
+    ),
     "mamba": _MAMBA,
     "mamba2": replace(_MAMBA, linear="mamba2"),
     "mimo": _QWEN2,
@@ -410,7 +422,7 @@ TRAITS: Final[dict[str, Traits]] = {
         block_norms=4,
         qk_norm="head",
         window=True,
-        order="sliding_all",
+        order="every_fifth",
         qkv_bias=False,
         out_bias=False,
         mlp_bias=False,
@@ -424,10 +436,11 @@ TRAITS: Final[dict[str, Traits]] = {
         router_extra=1,
         shared="one",
         mlp_bias=False,
+        sparse="after_first",
         type_lists=(("num_attention_heads", "num_attention_heads_per_layer"),),
     ),
     "lara_mini": Traits(
-        qk_norm="head", window=True, order="full", linear="gated_delta_net", shared="one", mlp_bias=False
+        qk_norm="head", window=True, order="lara", linear="gated_delta_net", shared="one", mlp_bias=False
     ),
     "mellum": Traits(qk_norm="head", window=True, order="full", mlp_bias=False, shared="none"),
     "nanochat": Traits(norm=NO_NORM, gated=False, mlp_bias=False),
@@ -438,7 +451,7 @@ TRAITS: Final[dict[str, Traits]] = {
         gate="head",
         gate_if="use_attention_gate",
         window=True,
-        order="full_indices",
+        order="lfm3",
         linear="short_conv",
         mlp_bias=False,
     ),
@@ -447,13 +460,24 @@ TRAITS: Final[dict[str, Traits]] = {
         _MLA, order="layer_group", linear="kda", kda_rank="full", gate="head", tie=False
     ),
     "dory": Traits(
-        norm=NO_NORM, gate="width", window=True, order="pattern_four", paired=True, extras=("dory",)
+        norm=NO_NORM,
+        gate="width",
+        window=True,
+        order="pattern_four",
+        paired=True,
+        passes="loop",
+        extras=("dory",),
     ),
     "olmo_hybrid": Traits(qk_norm="width", order="olmo_hybrid", linear="gated_delta_net", mlp_bias=False),
     "sarvam_mla": _MLA,
     "sarvam_moe": Traits(qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
     "hy_v4": replace(
-        _DSA, gate="width", sinks="all", sparse="after_first", extras=("hyper_connections_two",)
+        _DSA,
+        gate="width",
+        sinks="all",
+        sparse="after_first",
+        index_every=4,
+        extras=("hyper_connections_two",),
     ),
     "glm_ocr_text": replace(_GLM4, qkv_bias=False, mlp_bias=False),
     "ernie4_5_vl_moe_text": Traits(
@@ -507,7 +531,44 @@ TRAITS: Final[dict[str, Traits]] = {
     "gpt_neox_japanese": replace(
         _GPT, qkv_bias=False, out_bias=False, mlp_bias=False, extras=("last_dense_bias",)
     ),
-    "hrm_text": Traits(norm=NO_NORM, gate="width", stacks=2, extras=("hrm",)),
+    "hrm_text": Traits(
+        norm=NO_NORM,
+        gate="width",
+        stacks=2,
+        passes="cycles",
+        extras=("hrm",),
+        defaults=(("H_cycles", 2), ("L_cycles", 3)),
+    ),
+    "inkling_text": Traits(
+        attention="inkling", order="inkling", sparse="inkling", mlp="dense", mlp_bias=False
+    ),
+    "zamba": Traits(
+        order="zamba",
+        linear="mamba",
+        attention="shared",
+        block_norms=1,
+        mlp="none",
+        extras=("shared_blocks",),
+    ),
+    "zamba2": Traits(
+        order="zamba2",
+        linear="mamba2",
+        attention="shared",
+        block_norms=1,
+        mlp="none",
+        extras=("shared_blocks",),
+    ),
+    "modernbert-decoder": Traits(
+        norm_shift="norm_bias",
+        window_key=("local_attention", 2),
+        first_norms=1,
+        order="first_of_three",
+        kv_heads="mha",
+        free_head_dim=False,
+        embedding_norm=1,
+        extras=("prediction_head",),
+        head_bias="decoder_bias",
+    ),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.
