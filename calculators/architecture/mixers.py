@@ -121,7 +121,13 @@ def _gate(fields: Fields, traits: Traits, h: Heads, width: int, bias: bool) -> t
         traits.gate == "gating" and fields.raw("gating") in (True, "per-head")
     )
     gates = h.heads if per_head else h.heads * h.value_dim
-    weights = matrix(Role.ATTN_GATE, gates, width, Shard.COLUMN, bias=bias and traits.gate == "query")
+    weights = matrix(
+        Role.ATTN_GATE,
+        gates,
+        width,
+        Shard.COLUMN,
+        bias=flag(fields, traits.gate_bias) or (bias and traits.gate == "query"),
+    )
     return (*weights, vector(Role.BIAS, h.heads, Shard.COLUMN)) if traits.gate_extra else weights
 
 
@@ -136,6 +142,9 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     rope = fields.integer("qk_rope_head_dim", low=0)
     nope = fields.integer("qk_nope_head_dim", low=0)
     value = fields.integer("v_head_dim", default=width // heads)
+    query_dim = nope + rope
+    if traits.query_dim_key:
+        query_dim = fields.integer(traits.query_dim_key, default=query_dim)
     q_rank = fields.integer("q_lora_rank", default=0, low=0)
     bias = flag(fields, traits.qkv_bias)
     out_bias = flag(fields, traits.out_bias)
@@ -143,16 +152,16 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
         query = (
             *matrix(Role.MLA_Q_A, q_rank, width, bias=bias),
             *norms(q_rank, 1),
-            *matrix(Role.MLA_Q_B, heads * (nope + rope + value), 2 * q_rank, Shard.COLUMN),
+            *matrix(Role.MLA_Q_B, heads * (query_dim + value), 2 * q_rank, Shard.COLUMN),
         )
     elif q_rank:
         query = (
             *matrix(Role.MLA_Q_A, q_rank, width, bias=bias),
             *norms(q_rank, 1),
-            *matrix(Role.MLA_Q_B, heads * (nope + rope), q_rank, Shard.COLUMN),
+            *matrix(Role.MLA_Q_B, heads * query_dim, q_rank, Shard.COLUMN),
         )
     else:
-        query = matrix(Role.ATTN_Q, heads * (nope + rope), width, Shard.COLUMN)
+        query = matrix(Role.ATTN_Q, heads * query_dim, width, Shard.COLUMN)
     weights = (
         *query,
         *matrix(Role.MLA_KV_A, rank + rope, width, bias=bias),

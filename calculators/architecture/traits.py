@@ -50,6 +50,7 @@ class Traits:
     qk_norm_full_only: bool = False
     gate: str = ""  # "", width (one gate per channel), head (one per head), query (inside a doubled query)
     gate_if: Flag = True
+    gate_bias: Flag = False
     gate_extra: bool = False  # one more gate parameter per head
     kv_factor: tuple[str, int] = ("", 1)  # layers of this type have so many times the KV heads
     sinks: str = ""  # "", all, or the layer type that has them
@@ -57,6 +58,7 @@ class Traits:
     window_key: tuple[str, int] = ("", 1)  # a key whose value, divided, is the window
     window: bool = False  # the class honours sliding_window
     ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
+    query_dim_key: str = ""  # MLA: this key, when given, is the query width of one head
     q_form: str = "plain"  # pair: MLA queries and a gate from two compressed vectors
     k_rope_norm: bool = False  # MLA: a norm over the rotary key
     index_pool: bool = False  # the indexer pools its keys with trained weights
@@ -271,13 +273,25 @@ TRAITS: Final[dict[str, Traits]] = {
         mlp_bias=False,
     ),
     "longcat_flash": replace(
-        _MLA, attention="double_mla", block_norms=4, mlp_bias=False, zero_experts=True, extras=("two_dense",)
+        _MLA,
+        attention="double_mla",
+        block_norms=4,
+        mlp_bias=False,
+        zero_experts=True,
+        query_dim_key="qk_head_dim",
+        extras=("two_dense",),
     ),
     "mamba": _MAMBA,
     "mamba2": replace(_MAMBA, linear="mamba2"),
     "mimo": _QWEN2,
     "mimo_v2_flash": Traits(
-        order="mimo", window=True, sinks="sliding", out_bias=False, kv_factor=("sliding", 2), mlp_bias=False
+        order="mimo",
+        window=True,
+        sinks="sliding",
+        out_bias=False,
+        kv_factor=("sliding", 2),
+        mlp_bias=False,
+        sparse="after_first",
     ),
     "minicpm3": _MLA,
     "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
@@ -534,6 +548,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "hrm_text": Traits(
         norm=NO_NORM,
         gate="width",
+        gate_bias="attention_bias",
         stacks=2,
         passes="cycles",
         extras=("hrm",),
