@@ -79,10 +79,18 @@ def _config_problems(folder: Path, row: dict[str, Any]) -> Iterator[str]:
         return
     if not isinstance(config, dict):
         yield f"{path.name}: is a {type(config).__name__}, not an object"
-    elif not isinstance(config.get("model_type"), str):
+        return
+    if not isinstance(config.get("model_type"), str):
         yield f"{path.name}: model_type: missing"
-    elif "vision_config" in config and row.get("kind") != "vision-language":
+        return
+    if "vision_config" in config and row.get("kind") != "vision-language":
         yield f"kind: {path.name} has a vision_config, so the kind is 'vision-language'"
+    text = config.get("text_config")
+    parts = [config, text] if isinstance(text, dict) else [config]
+    quantised = any(part.get("quantization_config") for part in parts)
+    if quantised != (row.get("native_weight_dtype") != "bf16"):
+        says = "a" if quantised else "no"
+        yield f"native_weight_dtype: {path.name} has {says} quantization_config"
 
 
 def _no_constant(token: str) -> NoReturn:

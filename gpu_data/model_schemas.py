@@ -4,9 +4,9 @@ A model is one `[[model]]` table in `gpu_data/models/<family>.toml` plus its `co
 `gpu_data/models/<id>.json`. The config is the evidence: parameters, layers and cache are computed from it.
 Everything in the row is for people to read. In particular `license_label`, `gated`,
 `published_params_label` and `published_active_label` are the values commonly stated; they were not looked up
-one by one and nothing may be computed from them. `native_weight_dtype` is the format the weights were
-released in; "bf16" stands for any 16-bit release and was not checked for models from before 2024, some of
-which are stored in FP16 or FP32.
+one by one and nothing may be computed from them. `native_weight_dtype` says in words what the config's
+`quantization_config` says in full; "bf16" stands for every release without one and was not checked for
+models from before 2024, some of which are stored in FP16 or FP32.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def folder(tmp_path: Path) -> Path:
             "sources.1: String should have at least 1 character",
         ),
         ('sources = ["config.json of example/tiny"]', "", "sources: Field required"),
-        ('"bf16"', '"bfloat16"', "native_weight_dtype: Input should be 'bf16'"),
+        ('"bf16"', '"fp8"', "native_weight_dtype: tiny.json has no quantization_config"),
         (
             '"MIT"',
             '"MIT"\npublished_params_label = 7.0',
@@ -196,6 +196,10 @@ def test_a_bad_field_is_named(folder: Path, old: str, new: str, named: str) -> N
         ("[]", "tiny.json: is a list, not an object"),
         ('{"hidden_size": 8}', "tiny.json: model_type: missing"),
         ('{"model_type": "llava", "vision_config": {}}', "kind: tiny.json has a vision_config"),
+        (
+            '{"model_type": "llama", "quantization_config": {"quant_method": "fp8"}}',
+            "native_weight_dtype: tiny.json has a quantization_config",
+        ),
     ],
 )
 def test_a_bad_config_is_named(folder: Path, config: str | None, named: str) -> None:
@@ -205,6 +209,14 @@ def test_a_bad_config_is_named(folder: Path, config: str | None, named: str) -> 
         (folder / "tiny.json").write_text(config)
     [problem] = check_models(folder)
     assert problem.startswith(f"tiny.toml: row 1 (tiny): {named}")
+
+
+def test_an_unknown_native_dtype_is_named(folder: Path) -> None:
+    path = folder / "tiny.toml"
+    path.write_text(path.read_text().replace('"bf16"', '"bfloat16"'))
+    assert check_models(folder)[0].startswith(
+        "tiny.toml: row 1 (tiny): native_weight_dtype: Input should be 'bf16'"
+    )
 
 
 def test_an_orphan_config_is_named(folder: Path) -> None:
