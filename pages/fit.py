@@ -3,21 +3,23 @@
 import streamlit as st
 
 from calculators.architecture.layout import ConfigRefused
+from calculators.formats import FormatRefused
 from pages.ui import fit_views, scrubber, shell, tracks, workload
 from pages.ui.link import code
 
 scenario = shell.view()
 try:
     load = workload.load(scenario)
-except ConfigRefused as refused:
-    st.error(f"This model cannot be computed. Field {code(refused.field)}: {refused.reason}")
+    live = tracks.build(load)
+except (ConfigRefused, FormatRefused) as refused:
+    st.error(f"This cannot be computed. Field {code(refused.field)}: {refused.reason}")
     st.stop()
 
-live = tracks.build(load)
+fit_views.cautions(load)
 scrubber.draw(live.data)
 fit_views.badges(load)
-
-st.header("In detail", anchor=False)
+fit_views.changes(load)
+fit_views.format_matrix(load)
 gpu = fit_views.detail_gpu(load, live.verdict_gpu)
 if gpu is not None:
     fit_views.context_map(load, gpu)

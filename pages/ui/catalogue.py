@@ -48,6 +48,16 @@ def gpu_label(gpu_id: str) -> str:
 
 
 @cache
+def _spec_rows() -> Mapping[str, Mapping[str, Any]]:
+    return {str(gpu): row for gpu, row in gpus().astype(object).to_dict("index").items()}
+
+
+def spec_row(gpu_id: str) -> Mapping[str, Any]:
+    """One GPU's row of the spec frame as a plain mapping."""
+    return _spec_rows()[gpu_id]
+
+
+@cache
 def engines() -> Mapping[str, Any]:
     """Engines by id; an engine's current set stands before those for its old versions."""
     ordered = sorted(engine_data.engines(), key=lambda engine: engine.id != engine.family)

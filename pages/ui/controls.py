@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from calculators.scenario import MAX_CONCURRENCY, MAX_GPUS, MAX_MODEL_LEN, Scenario
@@ -54,25 +57,26 @@ def model(scenario: Scenario) -> None:
 
 
 def formats(scenario: Scenario) -> None:
-    """How the weights and the cache are stored."""
-    weights = catalogue.weight_formats()
-    caches = catalogue.kv_formats()
-    state.control(
-        st.selectbox,
-        "Weight format",
-        "weight_format",
-        options=list(weights),
-        format_func=lambda key: weights[key].label,
-        filter_mode="contains",
-    )
-    state.control(
-        st.selectbox,
-        "KV cache format (kv_cache_dtype)",
-        "kv_cache_dtype",
-        options=list(caches),
-        format_func=lambda key: caches[key].label,
-        filter_mode="contains",
-    )
+    """How the weights and the cache are stored; what the engine reads stands first."""
+    engine = catalogue.engines()[scenario.engine]
+
+    def offer(label: str, field: str, table: Mapping[str, Any]) -> None:
+        def reads(key: str) -> bool:
+            return not table[key].engines or engine.algorithm in table[key].engines
+
+        state.control(
+            st.selectbox,
+            label,
+            field,
+            options=sorted(table, key=reads, reverse=True),
+            format_func=lambda key: (
+                table[key].label + ("" if reads(key) else f" (not read by {engine.label})")
+            ),
+            filter_mode="contains",
+        )
+
+    offer("Weight format", "weight_format", catalogue.weight_formats())
+    offer("KV cache format (kv_cache_dtype)", "kv_cache_dtype", catalogue.kv_formats())
 
 
 def load() -> None:

@@ -24,6 +24,13 @@ def frontier(fitting: Sequence[int]) -> tuple[list[float], list[float]]:
     return x, y
 
 
+def _cell(state: int, spare_gib: float) -> str:
+    """A cell's text, short enough for a phone: GiB to spare, or short with a minus; ≈ marks tight."""
+    size = abs(spare_gib)
+    number = f"{size / 1000:.0f}k" if size >= 1000 else f"{size:.0f}"
+    return ("≈" if state == 1 else "−" if state == 0 else "") + number
+
+
 def context_by_users(
     contexts: Sequence[int],
     users: Sequence[int],
@@ -37,7 +44,7 @@ def context_by_users(
     `verdict` and `headroom_gib` are [user, context]; `contexts` and `users` are powers of two.
     """
     text = [
-        [f"{MARKS[int(state)]} {abs(spare):,.0f}" for state, spare in zip(states, spares, strict=True)]
+        [_cell(int(state), float(spare)) for state, spare in zip(states, spares, strict=True)]
         for states, spares in zip(verdict, headroom_gib, strict=True)
     ]
     hover = [
@@ -64,7 +71,7 @@ def context_by_users(
                 "texttemplate": "%{text}",
                 "hovertext": hover,
                 "hovertemplate": "%{hovertext}<extra></extra>",
-                "name": "GiB to spare (✓) or short (✕)",
+                "name": "GiB to spare or short",
             },
             {
                 "type": "scatter",

@@ -8,7 +8,8 @@ import numpy as np
 import streamlit as st
 
 from calculators import memory
-from pages.ui import figures_fit, state, words, workload
+from calculators.formats import Support
+from pages.ui import catalogue, figures_fit, matrix, state, tracks, words, workload
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
@@ -32,6 +33,132 @@ def badges(load: workload.Workload) -> None:
     if s.gpu_memory_utilization is not None:
         chosen.append(f"utilisation {s.gpu_memory_utilization:g}")
     st.markdown(" ".join(f":gray-badge[{text}]" for text in chosen))
+
+
+def cautions(load: workload.Workload) -> None:
+    """Combinations that the engine does not read; the numbers then say what it would take."""
+    for fmt, what in ((load.weight_format, "weights"), (load.kv_format, "a KV cache")):
+        if not load.loads(fmt):
+            st.warning(
+                f"{load.engine.label} does not read {what} in {fmt.label}: this is what it would take."
+            )
+    longest = load.architecture.max_position_embeddings
+    if longest and load.scenario.max_model_len > longest:
+        asked = words.count(load.scenario.max_model_len, "token")
+        st.warning(f"The model's own window is {words.count(longest, 'token')}; {asked} are asked for.")
+    if not load.architecture.generates:
+        st.info("This model is an encoder: it keeps no KV cache.")
+
+
+_FIELD_OF_CHANGE = {
+    "weight_format": "weight_format",
+    "kv_format": "kv_cache_dtype",
+    "max_model_len": "max_model_len",
+    "concurrency": "concurrency",
+    "gpus": "gpu_count",
+}
+
+
+def _apply(field: str, value: str | int) -> None:
+    state.put(**{field: value})
+
+
+def changes(load: workload.Workload) -> None:
+    """For each pinned GPU that is too small: the first single change that makes it fit."""
+    caches = [fmt for fmt in catalogue.kv_formats().values() if load.loads(fmt)]
+    lines = []
+    for gpu in load.pinned:
+        deployment = load.deployment([gpu])
+        if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
+            continue
+        able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
+        lines.append((gpu, memory.first_change_that_fits(deployment, able, caches)))
+    if not lines:
+        return
+    st.header("What would make it fit", anchor=False)
+    for gpu, change in lines:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if change is None:
+                st.markdown(f"**{gpu.title}:** no single change is enough.")
+                continue
+            spare = words.gib(float(change.report.headroom_bytes))
+            st.markdown(f"**{gpu.title}:** {change.label}, then {spare} to spare", width="content")
+            boards = gpu.devices // max(1, load.scenario.gpu_count)
+            value = change.value // boards if change.kind == "gpus" else change.value
+            st.button(
+                "Apply",
+                key=f"apply-{gpu.id}",
+                help=f"Change the scenario: {change.label}",
+                on_click=_apply,
+                args=(_FIELD_OF_CHANGE[change.kind], value),
+            )
+
+
+def format_matrix(load: workload.Workload) -> None:
+    """Every GPU against every weight format that the engine reads."""
+    scenario = load.scenario
+    frame = catalogue.gpus()
+    ids = [g for g in frame.index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
+    gpus = sorted((workload.pinned(g, scenario.gpu_count) for g in ids), key=lambda g: -g.capacity_bytes)
+    formats = load.formats()
+    rows: dict[str, list[tuple[int, str, str, str]]] = {}
+    for group in tracks.alike(gpus):
+        capacities = np.array([gpu.capacity_bytes for gpu in group])
+        found = memory.fit_matrix(
+            load.architecture,
+            load.kv_format,
+            load.engine,
+            capacities,
+            (group[0].devices,),
+            formats,
+            scenario.max_model_len,
+            scenario.concurrency,
+            load.options(),
+            load.band,
+        )
+        spare = found.headroom_bytes[:, 0]
+        for i, gpu in enumerate(group):
+            rows[gpu.id] = [
+                _cell(load.support(gpu.id, fmt), int(found.verdict[i, 0, k]), float(spare[i, k]))
+                for k, fmt in enumerate(formats)
+            ]
+    st.header("All GPUs by weight format", anchor=False)
+    count = words.count(scenario.gpu_count, "GPU")
+    st.caption(
+        f"{count} of each kind, {words.count(scenario.max_model_len, 'token')} for "
+        f"{words.count(scenario.concurrency, 'user')}, formats that {load.engine.label} reads. "
+        "✓ fits, ≈ tight, ✕ does not fit, with GiB to spare or short. "
+        "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
+        "A dash: the GPU cannot run it. Press a cell to use that GPU and format."
+    )
+    matrix.draw(
+        {
+            "formats": [fmt.label for fmt in formats],
+            "ids": [fmt.id for fmt in formats],
+            "current": next(k for k, fmt in enumerate(formats) if fmt.id == load.weight_format.id),
+            "gpus": [
+                {
+                    "id": gpu.id,
+                    "name": gpu.name,
+                    "memory": words.gib(gpu.capacity_bytes),
+                    "pinned": gpu.id in scenario.gpus,
+                    "cells": rows[gpu.id],
+                }
+                for gpu in gpus
+            ],
+        }
+    )
+
+
+def _cell(how: Support, verdict: int, spare_bytes: float) -> tuple[int, str, str, str]:
+    """One cell: verdict, support, what is written in it, and why."""
+    if how.state == "no":
+        return 0, "no", "–", how.reason
+    if not np.isfinite(spare_bytes):
+        return 0, "no", "–", "the engine accepts no split over so many GPUs"
+    mark = figures_fit.MARKS[verdict]
+    stored = " s" if how.state == "storage" else ""
+    return verdict, how.state, f"{mark} {abs(spare_bytes) / words.GIB:,.0f}{stored}", how.reason
 
 
 def detail_gpu(load: workload.Workload, best: workload.PinnedGpu | None) -> workload.PinnedGpu | None:
@@ -60,7 +187,7 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
     """Context × users on one GPU, with the line up to which it fits."""
     tokens = np.array(MAP_CONTEXTS, dtype=np.int64)[None, :]
     users = np.array(MAP_USERS, dtype=np.int64)[:, None]
-    st.subheader(f"Context and users on {gpu.title}", anchor=False)
+    st.header(f"Context and users on {gpu.title}", anchor=False)
     report = estimated(load, gpu, tokens, users)
     if isinstance(report, str):
         st.info(f"Not possible: {report}")
@@ -74,8 +201,8 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
         [words.short_count(t) for t in MAP_CONTEXTS],
     )
     st.caption(
-        "GiB to spare or short in each cell: ✓ fits, ≈ tight (inside the estimate's error), ✕ does not fit. "
-        "The line is the frontier."
+        "Each cell says how many GiB are to spare, or short with a minus; ≈ is tight, inside the estimate's "
+        "error. The line is the frontier of what fits or is tight."
     )
     st.plotly_chart(
         figure,
@@ -87,7 +214,7 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
 
 def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
     """Every term of the estimate with its formula and the numbers put in."""
-    st.subheader("How this was computed", anchor=False)
+    st.header("How this was computed", anchor=False)
     report = estimated(load, gpu)
     if isinstance(report, str):
         st.info(f"Not possible on {gpu.title}: {report}")

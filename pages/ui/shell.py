@@ -16,7 +16,8 @@ STYLE = """<style>
 .st-key-link-owners { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
-.st-key-page-head > div:first-child { flex: 1 1 auto; }
+[data-testid="stMain"] h2 { font-size: 1.35rem; padding: 1rem 0 0.25rem; }
+[data-testid="stMain"] h3 { font-size: 1.1rem; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 3.75rem 1rem 2rem; } }
 </style>"""
 
@@ -75,8 +76,13 @@ def run() -> None:
     state.remember(scenario)
     state.hold(scenario)
     try:
-        with st.container(horizontal=True, vertical_alignment="center", key="page-head"):
-            st.title(spec.title, anchor=False)
+        with st.container(
+            horizontal=True,
+            horizontal_alignment="distribute",
+            vertical_alignment="center",
+            key="page-head",
+        ):
+            st.title(spec.title, anchor=False, width="content")
             copy_link.draw(scenario)
         if notices:
             _tell(notices)

@@ -266,9 +266,7 @@ def track(
         "reserved": [_gib_list([c.reserved[i] for c in columns]) for i in every],
         "verdicts": [[0 if c.refused else int(c.verdict[i]) for c in columns] for i in every],
         "said": [[_said(c, i) for c in columns] for i in every],
-        "more": [
-            [c.refused or (reach_here if i == here else reach)[c.gpu.id] for c in columns] for i in every
-        ],
+        "more": [[_more(c, i, reach_here if i == here else reach) for c in columns] for i in every],
     }
 
 
@@ -282,6 +280,12 @@ def _said(c: Column, stop: int) -> str:
     spare = words.gib(abs(c.headroom[stop]))
     state = _STATES[c.verdict[stop]]
     return f"{state}, {spare} to spare" if c.headroom[stop] >= 0 else f"{state}, {spare} short"
+
+
+def _more(c: Column, stop: int, reach: Mapping[str, str]) -> str:
+    if c.refused:
+        return c.refused
+    return f"{words.gib(c.needed[stop])} needed · {reach[c.gpu.id]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,15 +305,17 @@ def build(load: workload.Workload) -> Tracks:
     by_users = columns_of(load, gpus, tokens, np.array(user_stops, dtype=np.int64))
     limits = limits_of(load, gpus)
     up_to_tokens = {
-        gpu: f"up to {words.count(limit.tokens, 'token')}" if limit.tokens else "no context fits"
+        gpu: f"up to {words.count(limit.tokens, 'token')}" if limit.tokens else "no context is sure to fit"
         for gpu, limit in limits.items()
     }
     up_to_users = {
-        gpu: f"up to {words.count(limit.users, 'user')}" if limit.users else "not even one user fits"
+        gpu: f"up to {words.count(limit.users, 'user')}"
+        if limit.users
+        else "not even one user is sure to fit"
         for gpu, limit in limits.items()
     }
     both = {
-        gpu: f"{up_to_tokens[gpu]}, or {words.count(limit.users, 'user')}"
+        gpu: f"{up_to_tokens[gpu]} or {words.count(limit.users, 'user')}"
         if limit.users
         else up_to_tokens[gpu]
         for gpu, limit in limits.items()

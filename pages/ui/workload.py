@@ -12,6 +12,7 @@ import numpy as np
 
 from calculators import memory
 from calculators.architecture import Architecture, ConfigRefused, params_active, params_total, read_config
+from calculators.formats import FormatRefused, Support, support, weights_bytes
 from calculators.scenario import Scenario
 from gpu_data import engines as engine_data
 from gpu_data import models as model_data
@@ -158,10 +159,38 @@ class Workload:
             band=self.band,
         )
 
+    def loads(self, fmt: Any) -> bool:
+        """Whether the engine reads a weight or cache format."""
+        return not fmt.engines or self.engine.algorithm in fmt.engines
+
+    def formats(self) -> list[Any]:
+        """The weight formats that the engine reads and this model can be counted in, and the one chosen."""
+        found = []
+        for fmt in catalogue.weight_formats().values():
+            if fmt.id != self.weight_format.id and not self.loads(fmt):
+                continue
+            try:
+                weights_bytes(self.architecture, fmt)
+            except FormatRefused:
+                continue
+            found.append(fmt)
+        return found
+
+    def support(self, gpu_id: str, fmt: Any) -> Support:
+        """How one GPU runs a weight format."""
+        if fmt.kind == "native":
+            return support(catalogue.spec_row(gpu_id), fmt, self.architecture)
+        return _plain_support(gpu_id, fmt.id)
+
     @property
     def band(self) -> Any:
         """How far estimates for this engine were off on measured runs."""
         return engine_data.error_band(self.engine.family)
+
+
+@lru_cache(maxsize=8192)
+def _plain_support(gpu_id: str, format_id: str) -> Support:
+    return support(catalogue.spec_row(gpu_id), catalogue.weight_formats()[format_id])
 
 
 def load(scenario: Scenario) -> Workload:

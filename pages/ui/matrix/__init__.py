@@ -23,10 +23,9 @@ _component = st.components.v2.component(
 def _chosen() -> None:
     """A cell was pressed: its GPU is pinned and its format used."""
     chosen = st.session_state[_KEY].get("chosen") or {}
-    gpu, formats = chosen.get("gpu"), list(catalogue.weight_formats())
-    index = chosen.get("format")
-    if gpu in catalogue.gpus().index and isinstance(index, int) and 0 <= index < len(formats):
-        state.put(weight_format=formats[index], gpus=tuple(dict.fromkeys((*state.last().gpus, gpu))))
+    gpu, weights = chosen.get("gpu"), chosen.get("format")
+    if gpu in catalogue.gpus().index and weights in catalogue.weight_formats():
+        state.put(weight_format=weights, gpus=tuple(dict.fromkeys((*state.last().gpus, gpu))))
 
 
 def draw(data: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const table = parentElement.querySelector("table");
   const kept = memory.get(table) ?? {};
   memory.set(table, kept);
-  const shape = JSON.stringify([data.formats, data.gpus.map((gpu) => gpu.id)]);
+  const shape = JSON.stringify([data.ids, data.gpus.map((gpu) => gpu.id)]);
   if (kept.shape !== shape) {
     kept.shape = shape;
     const head = table.tHead;
@@ -39,7 +39,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
       cell.dataset.how = how;
       cell.dataset.here = gpu.pinned && k === data.current ? 1 : 0;
       cell.title = why;
-      cell.onclick = how === "no" ? null : () => setTriggerValue("chosen", { gpu: gpu.id, format: k });
+      cell.onclick = how === "no" ? null : () => setTriggerValue("chosen", { gpu: gpu.id, format: data.ids[k] });
     });
   });
 }

@@ -52,7 +52,7 @@ function build(root, kept) {
     bars.replaceChildren();
     kept.rows = data.gpus.map((gpu) => {
       const row = make("div", bars, { class: "row", role: "group", "aria-label": gpu.name });
-      const head = make("h3", row, {}, gpu.name);
+      const head = make("div", row, { class: "who" }, gpu.name);
       const memoryNote = make("small", head);
       const bar = make("div", row, { class: "bar", "aria-hidden": "true" });
       const stack = make("div", bar, { class: "stack" });
