@@ -70,7 +70,7 @@ class Rule(Frozen):
     """Tensors of these roles are stored so, when every trait of the model holds and in these layers.
 
     The first rule that matches decides. `fallback` replaces the storage's own one. `count` says what
-    `layers` counts: the model's layers, or only those that hold such a tensor.
+    `layers` counts: the model's layers, or only those that hold a tensor of this role.
     """
 
     roles: tuple[str, ...]
@@ -82,9 +82,13 @@ class Rule(Frozen):
 
 
 class RoleAlias(Frozen):
-    """Where every trait of the model holds, these roles are treated as another one (fused tensors)."""
+    """Where every trait of the model holds, these roles are treated as another one (fused tensors).
+
+    With `rows_of` only matrices with as many rows as the model's tensor of that role.
+    """
 
     roles: tuple[str, ...]
+    rows_of: str | None = None
     as_role: str
     when: tuple[str, ...]
 
@@ -109,6 +113,23 @@ class EngineLayout(Frozen):
     source: str
 
 
+class SupportRule(Frozen):
+    """One sentence on which GPUs run a format, and how; the first rule that matches decides.
+
+    A condition that the GPU's row leaves unknown does not match.
+    """
+
+    state: Literal["native", "storage", "no"]
+    reason: str
+    source: str
+    vendors: tuple[str, ...] = ()  # empty = any
+    min_compute_capability: float | None = None  # NVIDIA's number
+    max_compute_capability: float | None = None  # inclusive
+    gfx: tuple[str, ...] = ()  # AMD's target names
+    has: tuple[str, ...] = ()  # each of these peak columns is filled
+    lacks: tuple[str, ...] = ()  # each of these dtypes is in unsupported_dtypes
+
+
 class NativeRecipe(Frozen):
     """Which storage a checkpoint's own `quantization_config` means; the first that matches decides.
 
@@ -121,6 +142,7 @@ class NativeRecipe(Frozen):
     roles: tuple[str, ...]
     storage: Storage  # without blocks in two dimensions
     block_storage: Storage | None = None  # with them
+    support: tuple[SupportRule, ...]
 
 
 class ModuleNames(Frozen):
@@ -139,23 +161,6 @@ class TraitRule(Frozen):
     min_gqa: PositiveInt | None = None  # query heads per KV head
     min_experts: PositiveInt | None = None
     max_experts: PositiveInt | None = None
-
-
-class SupportRule(Frozen):
-    """One sentence on which GPUs run a format, and how; the first rule that matches decides.
-
-    A condition that the GPU's row leaves unknown does not match.
-    """
-
-    state: Literal["native", "storage", "no"]
-    reason: str
-    source: str
-    vendors: tuple[str, ...] = ()  # empty = any
-    min_compute_capability: float | None = None  # NVIDIA's number
-    max_compute_capability: float | None = None  # inclusive
-    gfx: tuple[str, ...] = ()  # AMD's target names
-    has: tuple[str, ...] = ()  # each of these peak columns is filled
-    lacks: tuple[str, ...] = ()  # each of these dtypes is in unsupported_dtypes
 
 
 class WeightFormat(Frozen):
@@ -196,8 +201,17 @@ class KvFormat(Frozen):
     source: str
 
 
+class FormatLabel(Frozen):
+    """What a label means: a format, perhaps with an assumption, or why it is refused."""
+
+    label: str
+    format: str | None
+    assumption: str = ""
+    refused: str = ""
+
+
 class LabelRule(Frozen):
-    """Words people and logs use for a format. `pattern` is a full-match regular expression on lower case."""
+    """Words people and logs use for a format; `pattern` is matched against the whole label in lower case."""
 
     pattern: str
     format: str | None = None

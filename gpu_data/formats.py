@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -12,16 +13,21 @@ from pydantic import BaseModel, ValidationError
 
 from gpu_data.format_schemas import (
     EngineLayout,
+    FormatLabel,
+    KvFormat,
+    LabelRule,
     ModuleNames,
     NativeRecipe,
     RoleAlias,
     Rule,
     Storage,
+    SupportRule,
     TraitRule,
     WeightFormat,
 )
 
 T = TypeVar("T", bound=BaseModel)
+T2 = TypeVar("T2")
 FOLDER = Path(__file__).parent
 GGUF_SOURCE = "llama.cpp src/llama-quant.cpp (llama_tensor_get_type_impl); block sizes of ggml"
 
@@ -45,6 +51,13 @@ def _make(model: type[T], where: str, fields: Mapping[str, Any]) -> T:
         raise FormatTableError(f"gpu_data/{where}, {field}: {first['msg']}") from None
 
 
+def _named(table: Mapping[str, T2], name: str, what: str) -> T2:
+    """An entry of a table that a row refers to; a missing one is refused by name."""
+    if name not in table:
+        raise FormatTableError(f"gpu_data: no {what} named {name!r}")
+    return table[name]
+
+
 def _expand(names: Iterable[str], groups: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Role names with group names replaced by their members."""
     found: list[str] = []
@@ -55,6 +68,19 @@ def _expand(names: Iterable[str], groups: Mapping[str, list[str]]) -> tuple[str,
         if not members or name in groups[name]:
             found.append(name)
     return tuple(found)
+
+
+@cache
+def _support_rules() -> dict[str, tuple[SupportRule, ...]]:
+    return {
+        name: tuple(_make(SupportRule, f"format_support.toml [[{name}]]", rule) for rule in rules)
+        for name, rules in _read("format_support.toml").items()
+    }
+
+
+def _support(names: Iterable[str]) -> tuple[SupportRule, ...]:
+    """The rule lists of these names, one after the other."""
+    return tuple(rule for name in names for rule in _named(_support_rules(), name, "support"))
 
 
 # ---------------------------------------------------------------- formats.toml
@@ -81,6 +107,7 @@ def _plain_formats() -> Iterable[WeightFormat]:
             _make(Rule, where, _linked(rule, groups, storages)) for rule in fields.get("rules", ())
         )
         fields["layouts"] = tuple(_layout(name) for name in fields.get("layouts", ()))
+        fields["support"] = _support(fields["support"])
         if fields["kind"] == "native":
             fields |= _native_tables(tables, storages)
         yield _make(WeightFormat, where, fields)
@@ -93,7 +120,7 @@ def _linked(
     fields: dict[str, Any] = {**values, "roles": _expand(values["roles"], groups)}
     for key in ("storage", "block_storage", "fallback"):
         if key in fields:
-            fields[key] = storages[fields[key]]
+            fields[key] = _named(storages, fields[key], "storage")
     return fields
 
 
@@ -108,7 +135,11 @@ def _native_tables(tables: Mapping[str, Any], storages: Mapping[str, Storage]) -
     """What only the format of native checkpoints has."""
     return {
         "recipes": tuple(
-            _make(NativeRecipe, "formats.toml [[recipe]]", _linked(values, tables["groups"], storages))
+            _make(
+                NativeRecipe,
+                "formats.toml [[recipe]]",
+                {**_linked(values, tables["groups"], storages), "support": _support(values["support"])},
+            )
             for values in tables["recipe"]
         ),
         "modules": tuple(_make(ModuleNames, "formats.toml [[modules]]", v) for v in tables["modules"]),
@@ -180,9 +211,67 @@ def _gguf_formats() -> Iterable[WeightFormat]:
             "aliases": aliases,
             "traits": traits,
             "engines": ("llama.cpp",),
+            "support": _support(["gguf-f16" if base == "F16" else "gguf"]),
             "source": GGUF_SOURCE,
         }
         yield _make(WeightFormat, where, fields)
+
+
+# ---------------------------------------------------------------- kv_formats.toml, format_labels.toml
+
+
+@cache
+def _kv_formats() -> dict[str, KvFormat]:
+    rows = _read("kv_formats.toml")["format"]
+    return {
+        row["id"]: _make(
+            KvFormat,
+            f"kv_formats.toml [[format]] {row['id']}",
+            {**row, "support": _support([row["support"]])},
+        )
+        for row in rows
+    }
+
+
+@cache
+def _label_rules(table: str) -> tuple[tuple[re.Pattern[str], LabelRule], ...]:
+    rows = list(_read("format_labels.toml")[table])
+    rules = [_make(LabelRule, f"format_labels.toml [[{table}]] {row['pattern']}", row) for row in rows]
+    return tuple((re.compile(rule.pattern), rule) for rule in rules)
+
+
+@cache
+def _gguf_names() -> dict[str, str]:
+    return {name: fmt for fmt, names in _read("format_labels.toml")["gguf"].items() for name in names}
+
+
+def parse_quantization_label(text: str) -> FormatLabel:
+    """The weight format that a label such as "GGUF Q4_K - Medium", "awq int4" or "none" means.
+
+    An unknown label is refused by name; `assumption` says what was taken for granted.
+    """
+    label = " ".join(text.lower().split())
+    gguf = re.fullmatch(r"(gguf )?(?P<name>.*?)(?P<marked> \(gguf\))?( - [\d.]+ ?bpw)?", label)
+    name = gguf["name"] if gguf else label
+    is_gguf = bool(gguf and (gguf[1] or gguf["marked"]))
+    # "f16" and "mxfp4" without the word GGUF are not llama.cpp's
+    if name in _gguf_names() and (is_gguf or name not in ("f16", "fp16", "mxfp4")):
+        return FormatLabel(label=text, format=_gguf_names()[name])
+    return _parse(text, label, "weight", "weight format")
+
+
+def parse_kv_label(text: str) -> FormatLabel:
+    """The KV cache format that a label such as "auto", "fp8_e5m2" or "q8_0" means, or why it is refused."""
+    return _parse(text, " ".join(text.lower().split()), "kv", "KV cache format")
+
+
+def _parse(text: str, label: str, table: str, what: str) -> FormatLabel:
+    for pattern, rule in _label_rules(table):
+        if pattern.fullmatch(label):
+            return FormatLabel(
+                label=text, format=rule.format, assumption=rule.assumption, refused=rule.refused
+            )
+    return FormatLabel(label=text, format=None, refused=f"unknown {what} {text!r}")
 
 
 # ---------------------------------------------------------------- lookup
@@ -203,7 +292,23 @@ def weight_format(format_id: str) -> WeightFormat:
 
     Raises KeyError naming the id when there is none.
     """
-    try:
-        return _weight_formats()[format_id]
-    except KeyError:
-        raise KeyError(f"unknown weight format {format_id!r}") from None
+    found = _weight_formats().get(format_id)
+    if found is None:
+        raise KeyError(f"unknown weight format {format_id!r}")
+    return found
+
+
+def kv_formats() -> tuple[KvFormat, ...]:
+    """All KV cache formats, in the order of the table."""
+    return tuple(_kv_formats().values())
+
+
+def kv_format(format_id: str) -> KvFormat:
+    """The KV cache format of this id.
+
+    Raises KeyError naming the id when there is none.
+    """
+    found = _kv_formats().get(format_id)
+    if found is None:
+        raise KeyError(f"unknown KV cache format {format_id!r}")
+    return found

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calculators.architecture.layout import Role
-from calculators.formats.model_table import Mask, ModelTable
+from calculators.architecture.layout import Role, Weight
+from calculators.formats.model_table import Mask, ModelTable, matrix_shape
 from calculators.formats.native import native_choices
 from gpu_data.format_schemas import Rule, Storage, WeightFormat
 
@@ -42,49 +42,55 @@ def layer_set(name: str, n: int) -> Mask:
     return found
 
 
-def _mask(rule: Rule, role: Role, table: ModelTable) -> Mask | None:
-    if rule.layers == "all":
-        return None
-    if rule.count == "layers":
-        return layer_set(rule.layers, table.n_layers)
-    holders = table.holders.get(role)
-    if holders is None:
-        return np.zeros(table.n_layers, bool)
-    found = np.zeros(table.n_layers, bool)
-    found[holders] = layer_set(rule.layers, int(holders.sum()))
-    return found
-
-
 class Assigner:
-    """A format applied to a model: storage choices by role, worked out once each."""
+    """A format applied to a model: storage choices of its matrices, worked out once per role."""
 
     def __init__(self, table: ModelTable, fmt: WeightFormat):
         self.table = table
         self.fmt = fmt
         self.traits = table.traits(fmt.traits)
-        self._known: dict[Role, tuple[Choice, ...]] = {}
         self.native = native_choices(table, fmt) if fmt.kind == "native" else None
         self.rest = self.native.rest if self.native else fmt.rest
+        self._aliases = [a for a in fmt.aliases if self.traits.issuperset(a.when)]
+        self._known: dict[str, tuple[Choice, ...]] = {}
 
-    def choices(self, role: Role) -> tuple[Choice, ...]:
-        """Storage choices of matrices of this role, first match first; what none covers is `rest`."""
+    def choices(self, weight: Weight) -> tuple[Choice, ...]:
+        """Storage choices of a matrix, first match first; what none covers is `rest`."""
+        role = self._acts_as(weight)
         found = self._known.get(role)
         if found is None:
             found = self._known[role] = tuple(self._choose(role))
         return found
 
-    def _choose(self, role: Role) -> list[Choice]:
+    def _acts_as(self, weight: Weight) -> str:
+        for alias in self._aliases:
+            if weight.role.value in alias.roles and (
+                alias.rows_of is None or matrix_shape(weight)[0] in self.table.rows(Role(alias.rows_of))
+            ):
+                return alias.as_role
+        return weight.role.value
+
+    def _choose(self, role: str) -> list[Choice]:
         if self.native:
-            return [Choice(*pair) for pair in self.native.by_role.get(role, ())]
-        acts_as = role.value
-        for alias in self.fmt.aliases:
-            if acts_as in alias.roles and self.traits.issuperset(alias.when):
-                acts_as = alias.as_role
+            return [Choice(*pair) for pair in self.native.by_role.get(Role(role), ())]
         found = []
         for rule in self.fmt.rules:
-            if acts_as in rule.roles and self.traits.issuperset(rule.when):
-                mask = _mask(rule, role, self.table)
+            if role in rule.roles and self.traits.issuperset(rule.when):
+                mask = self._mask(rule, role)
                 found.append(Choice(mask, rule.storage, rule.fallback))
                 if mask is None:
                     break
+        return found
+
+    def _mask(self, rule: Rule, role: str) -> Mask | None:
+        if rule.layers == "all":
+            return None
+        if rule.count == "layers":
+            return layer_set(rule.layers, self.table.n_layers)
+        holders = np.zeros(self.table.n_layers, bool)
+        for entry in self.table.entries:
+            if len(entry.weight.shape) > 1 and self._acts_as(entry.weight) == role:
+                holders |= entry.counts > 0
+        found = np.zeros(self.table.n_layers, bool)
+        found[holders] = layer_set(rule.layers, int(holders.sum()))
         return found

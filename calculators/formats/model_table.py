@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture, Role, Weight
+from calculators.architecture.layout import Architecture, Role, Shard, Weight
 from gpu_data.format_schemas import TraitRule
 
 Mask = NDArray[np.bool_]
@@ -36,13 +36,19 @@ class ModelTable:
     experts: int
     gqa: float
     structure: frozenset[str]  # traits that the tensors themselves show
-    holders: dict[Role, Mask]  # layers that hold a tensor of this role
     entries: tuple[Entry, ...]
+    counts: NDArray[np.float64]  # copies held [entry, layer]
+    shards: dict[Shard, list[int]]  # entries by how tensor parallelism splits them
+    elements: int  # of the whole model
     cache: dict[Any, Any] = field(default_factory=dict)
 
     def traits(self, rules: Iterable[TraitRule]) -> frozenset[str]:
         """Names of all traits of this model."""
         return self.structure | {rule.name for rule in rules if self._has(rule)}
+
+    def rows(self, role: Role) -> set[int]:
+        """Row counts of the matrices of this role."""
+        return {entry.shape[0] for entry in self.entries if entry.weight.role is role}
 
     def _has(self, rule: TraitRule) -> bool:
         return (
@@ -75,22 +81,26 @@ def _build(arch: Architecture) -> ModelTable:
             if weight not in counts:
                 counts[weight] = np.zeros(n_layers)
             counts[weight][indices] += weight.copies
-    holders: dict[Role, Mask] = {}
     experts = 0
-    for weight, held in counts.items():
-        holders[weight.role] = holders.get(weight.role, np.zeros(n_layers, bool)) | (held > 0)
+    roles = {weight.role for weight in counts}
+    for weight in counts:
         if weight.role is Role.EXPERT_DOWN and len(weight.shape) > 1:
             # experts as copies of a matrix, or as one tensor with an expert dimension
             experts = max(experts, weight.copies, weight.shape[0] if len(weight.shape) == 3 else 0)
     structure = set()
     if experts:
         structure.add("moe")
-    if Role.MLA_KV_A in holders:
+    if Role.MLA_KV_A in roles:
         structure.add("mla")
-    if Role.SHARED_DOWN in holders:
+    if Role.SHARED_DOWN in roles:
         structure.add("shared_experts")
     if not any(weight.role is Role.LM_HEAD for weight in arch.outside):
         structure.add("tied")
+    entries = tuple(Entry(weight, matrix_shape(weight), held) for weight, held in counts.items())
+    shards: dict[Shard, list[int]] = {}
+    for index, entry in enumerate(entries):
+        shards.setdefault(entry.weight.shard, []).append(index)
+    elements = sum(entry.shape[0] * entry.shape[1] * int(entry.counts.sum()) for entry in entries)
     # latent attention is stored with one KV head
     kv_heads = 1 if "mla" in structure else arch.num_key_value_heads
     return ModelTable(
@@ -99,8 +109,10 @@ def _build(arch: Architecture) -> ModelTable:
         experts,
         arch.num_attention_heads / kv_heads if kv_heads else 0,
         frozenset(structure),
-        holders,
-        tuple(Entry(weight, matrix_shape(weight), held) for weight, held in counts.items()),
+        entries,
+        np.array([entry.counts for entry in entries]).reshape(len(entries), n_layers),
+        shards,
+        elements + sum(weight.elements for weight in arch.outside),
     )
 
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from calculators.architecture.layout import NativeQuantization, QuantGroup, Role
+from calculators.architecture.layout import Architecture, NativeQuantization, QuantGroup, Role
 from calculators.formats.model_table import Mask, ModelTable
-from gpu_data.format_schemas import NativeRecipe, Storage, WeightFormat
+from gpu_data.format_schemas import NativeRecipe, Storage, SupportRule, WeightFormat
 
 _LAYER = re.compile(r"(?:layers|h|blocks|block)\.(\d+|\*)(?=$|[.*])")
 _ELIDED = re.compile(r"^\.\.\..*entries$")
@@ -71,6 +71,18 @@ def native_choices(table: ModelTable, fmt: WeightFormat) -> NativeChoices:
             "quantization_config lists its exceptions only in part: the pattern goes on in all layers",
         )
     return NativeChoices(by_role, fmt.rest, assumptions)
+
+
+def native_support(arch: Architecture, fmt: WeightFormat) -> tuple[SupportRule, ...]:
+    """The support rules of a checkpoint as released.
+
+    Raises FormatRefused for a method that the tables do not know.
+    """
+    native = arch.quantization
+    if native is None:
+        return fmt.support
+    main = QuantGroup((), native.kind, native.bits or 0, native.group_size, native.block_size)
+    return _recipe(fmt, native, main)[0].support
 
 
 def _recipe(fmt: WeightFormat, native: NativeQuantization, group: QuantGroup) -> tuple[NativeRecipe, Storage]:

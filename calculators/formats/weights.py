@@ -54,13 +54,13 @@ class _Sizer:
         """A number, or one per layer where the format treats layers differently."""
         rest = self.assigner.rest
         if len(weight.shape) == 1:
-            return stored_bytes(*shape, rest)
-        choices = self.assigner.choices(weight.role)
+            return self._bytes(shape, rest, None)
+        choices = self.assigner.choices(weight)
         if not choices:
-            return stored_bytes(*shape, rest)
+            return self._bytes(shape, rest, None)
         if choices[0].layers is None:
             return self._stored(weight, shape, choices[0].storage, choices[0].fallback)
-        size = np.full(self.table.n_layers, stored_bytes(*shape, rest))
+        size = np.full(self.table.n_layers, self._bytes(shape, rest, None))
         for layers, storage, fallback in reversed(choices):
             size[... if layers is None else layers] = self._stored(weight, shape, storage, fallback)
         return size
@@ -73,7 +73,15 @@ class _Sizer:
             if weight.role in _EXPERT_ROLES:
                 shape = _padded(weight.role, shape, layout, self.tp)
             storage = layout.replace or storage
-        return stored_bytes(*shape, storage, fallback)
+        return self._bytes(shape, storage, fallback)
+
+    def _bytes(self, shape: tuple[int, int], storage: Storage, fallback: Storage | None) -> float:
+        # mixtures share tensor types: the same shape in the same storage comes up in many formats
+        key = (shape, storage.id, storage.block, fallback and fallback.id)
+        found = self.table.cache.get(key)
+        if found is None:
+            found = self.table.cache[key] = stored_bytes(*shape, storage, fallback)
+        return found
 
 
 def _padded(role: Role, shape: tuple[int, int], layout: EngineLayout, tp: int) -> tuple[int, int]:
@@ -116,25 +124,21 @@ def weights_bytes(
 
 
 def _compute(table: ModelTable, sizer: _Sizer) -> WeightBytes:
+    sizes = np.empty(table.counts.shape)
+    for row, entry in zip(sizes, table.entries, strict=True):
+        row[:] = sizer.size(entry.weight, entry.shape)
+    sizes *= table.counts
     by_role: dict[Role, float] = {}
-    by_shard: dict[Shard, NDArray[np.float64]] = {}
-    elements = 0
-    for entry in table.entries:
-        weight = entry.weight
-        size = entry.counts * sizer.size(weight, entry.shape)
-        by_role[weight.role] = by_role.get(weight.role, 0.0) + float(size.sum())
-        if weight.shard in by_shard:
-            by_shard[weight.shard] += size
-        else:
-            by_shard[weight.shard] = size
-        elements += entry.shape[0] * entry.shape[1] * int(entry.counts.sum())
+    for entry, size in zip(table.entries, sizes.sum(axis=1).tolist(), strict=True):
+        by_role[entry.weight.role] = by_role.get(entry.weight.role, 0.0) + size
+    by_shard = {shard: sizes[rows].sum(axis=0) for shard, rows in table.shards.items()}
+    layers = sizes.sum(axis=0)
     outside = []
     for weight in table.arch.outside:
-        size = float(np.max(sizer.size(weight, matrix_shape(weight)))) * weight.copies
+        size = sizer.size(weight, matrix_shape(weight))
+        size = float(size[OUTSIDE] if isinstance(size, np.ndarray) else size) * weight.copies
         outside.append((weight, size))
         by_role[weight.role] = by_role.get(weight.role, 0.0) + size
-        elements += weight.elements
-    layers = np.sum(list(by_shard.values()), axis=0) if by_shard else np.zeros(table.n_layers)
     native = sizer.assigner.native
     return WeightBytes(
         float(layers.sum()) + sum(size for _, size in outside),
@@ -142,7 +146,7 @@ def _compute(table: ModelTable, sizer: _Sizer) -> WeightBytes:
         layers,
         by_shard,
         tuple(outside),
-        elements,
+        table.elements,
         native.assumptions if native else (),
     )
 
