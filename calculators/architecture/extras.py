@@ -11,7 +11,7 @@ from calculators.architecture.layout import Role, Shard, Weight
 from calculators.architecture.mixers import hidden_size, read_heads, shared_heads
 from calculators.architecture.mlps import expert_width, mlp_weights, mlp_width, top_k
 from calculators.architecture.pieces import matrix, norms, vector
-from calculators.architecture.plan import flag, hybrid_layers, mixer_types
+from calculators.architecture.plan import flag, hybrid_layers, layer_passes, mixer_types
 from calculators.architecture.traits import Traits
 
 LayerExtra = Callable[[Fields, Traits, str, bool], tuple[Weight, ...]]
@@ -148,6 +148,10 @@ def _two_dense(fields: Fields, traits: Traits, layer_type: str, sparse: bool) ->
     return mlp_weights(hidden_size(fields), mlp_width(fields, traits), True, False, False) * 2
 
 
+def _residual_scales(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, hidden_size(fields), copies=8),)
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
@@ -162,6 +166,7 @@ LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "post_norms": _post_norms,
     "sparse_post_norm": _sparse_post_norm,
     "two_dense": _two_dense,
+    "residual_scales": _residual_scales,
     "sub_norms": _sub_norms,
     "xielu": _xielu,
 }
@@ -249,6 +254,19 @@ def _prediction_head(fields: Fields, traits: Traits, layers: int) -> tuple[Weigh
     return (*matrix(Role.OTHER, width, width, bias=fields.flag("classifier_bias")), *norms(width, vectors))
 
 
+def _residual_scales_outside(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    small = fields.integer("router_hidden_size", default=256)
+    return (
+        vector(Role.OTHER, hidden_size(fields), copies=2),
+        vector(Role.ROUTER, small, copies=layers - 1),  # every router but the first reads the one before
+    )
+
+
+def _message_queries(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    looped = sum(times > 1 for times in layer_passes(fields, traits, layers))
+    return (vector(Role.OTHER, hidden_size(fields), copies=4 * looped),) if looped else ()
+
+
 OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "altup": _altup_outside,
     "extra_token_rows": _extra_token_rows,
@@ -260,6 +278,9 @@ OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "per_layer_inputs": _per_layer_inputs_outside,
     "projected_embedding": _projected_embedding,
     "prediction_head": _prediction_head,
+    "final_query": _width_vector,
+    "message_queries": _message_queries,
+    "residual_scales": _residual_scales_outside,
     "rwkv": _rwkv_outside,
     "shared_blocks": _shared_blocks,
 }

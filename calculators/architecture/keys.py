@@ -100,7 +100,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "sliding_window": ("sliding_window", "attention_window_size", "sliding_window_size", "window_size"),
     "tie_word_embeddings": ("tie_word_embeddings", "tie_embeddings"),
     "dtype": ("dtype", "torch_dtype"),
-    "first_k_dense_replace": ("first_k_dense_replace", "num_dense_layers", "n_dense_layers"),
+    "first_k_dense_replace": ("first_k_dense_replace", "num_dense_layers", "n_dense_layers", "dense_mlp_idx"),
     "linear_conv_kernel_dim": ("linear_conv_kernel_dim", "short_conv_kernel_size"),
 }
 

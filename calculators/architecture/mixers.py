@@ -316,3 +316,22 @@ def shared_heads(fields: Fields) -> Heads:
     heads = fields.integer("num_attention_heads")
     dim = fields.integer("attention_head_dim", default=2 * hidden_size(fields) // heads)
     return Heads(heads, fields.integer("num_key_value_heads", default=heads), dim, dim)
+
+
+def convolved_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
+    """Zaya: queries, keys and half of the values pass a depthwise and a grouped convolution."""
+    width, h = hidden_size(fields), read_heads(fields, traits)
+    bias = flag(fields, traits.qkv_bias)
+    keys, channels = h.kv_heads * h.head_dim, (h.heads + h.kv_heads) * h.head_dim
+    first, second = fields.integer("cca_time0", default=2), fields.integer("cca_time1", default=2)
+    weights = (
+        *matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=bias),
+        *matrix(Role.ATTN_K, keys, width, Shard.KV_HEADS, bias=bias),
+        *matrix(Role.ATTN_V, keys // 2, width, Shard.KV_HEADS, bias=bias, copies=2),
+        *matrix(Role.ATTN_OUT, width, h.heads * h.head_dim, Shard.ROW, bias=flag(fields, traits.out_bias)),
+        Weight(Role.STATE_CONV, (channels, first)),
+        Weight(Role.STATE_CONV, (channels, h.head_dim * second)),
+        vector(Role.BIAS, channels, copies=2),
+        vector(Role.OTHER, h.kv_heads),
+    )
+    return Part(weights, (cache_of(fields, layer_type, 2 * keys, h.kv_heads),))

@@ -183,6 +183,26 @@ def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
     return fields.integer("shared_intermediate_size", default=0, low=0)
 
 
+def zaya(fields: Fields, traits: Traits) -> Part:
+    """Zaya: a small MLP routes, and one of its classes means no expert."""
+    width, experts = hidden_size(fields), fields.integer("num_experts")
+    small, inner = fields.integer("router_hidden_size", default=256), expert_width(fields, traits)
+    active = top_k(fields, experts)
+    weights = (
+        *matrix(Role.ROUTER, small, width, bias=True),
+        *matrix(Role.ROUTER, small, small, bias=True, copies=2),
+        *matrix(Role.ROUTER, experts + 1, small),
+        vector(Role.NORM, small),
+    )
+    for role, rows, columns in (
+        (Role.EXPERT_GATE, inner, width),
+        (Role.EXPERT_UP, inner, width),
+        (Role.EXPERT_DOWN, width, inner),
+    ):
+        weights += matrix(role, rows, columns, Shard.EXPERT, copies=experts, active=active)
+    return Part(weights)
+
+
 DENSE: Final[dict[str, Callable[[Fields, Traits], Part]]] = {
     "dense": dense,
     "half": half,

@@ -305,6 +305,13 @@ def _first_of_three(fields: Fields, layers: int) -> tuple[str, ...]:
     return _every(fields.integer("global_attn_every_n_layers", default=3), "full", "sliding", layers, phase=0)
 
 
+def _inkling(fields: Fields, layers: int) -> tuple[str, ...]:
+    if fields.has("local_layer_ids"):
+        local = set(fields.integers("local_layer_ids"))
+        return tuple("hybrid_sliding" if i in local else "hybrid" for i in range(layers))
+    return _every(6, "hybrid", "hybrid_sliding", layers)
+
+
 def _nas(fields: Fields, layers: int) -> tuple[str, ...]:
     return tuple(
         "none" if values.get("_no_attention") else "full" for values in searched_blocks(fields, layers)
@@ -359,6 +366,7 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "pattern_four": lambda fields, layers: _every(4, "full", "sliding", layers),
     "backward_four": _backward_four,
     "cross": _cross,
+    "inkling": _inkling,
     "first_of_three": _first_of_three,
     "lara": _lara,
     "lfm3": _lfm3,
@@ -397,6 +405,13 @@ def layer_passes(fields: Fields, traits: Traits, layers: int) -> tuple[int, ...]
         first = fields.integer("n_input_layers", low=0) // (2 if _pairs(fields, traits) else 1)
         last = layers - fields.integer("n_output_layers", low=0) // (2 if _pairs(fields, traits) else 1)
         loops = fields.integer("n_recurrent_loops", default=1)
+        return tuple(loops if first <= i < last else 1 for i in range(layers))
+    if traits.passes == "loop_range":
+        nested = fields.mapping("loop_config") or {}
+        inner = Fields(nested, "", path=fields.path + "loop_config.", notes=fields.notes)
+        first = inner.integer("core_start", default=fields.integer("loop_layer_index_start"), low=0)
+        last = inner.integer("core_end", default=fields.integer("loop_layer_index_end"), low=0)
+        loops = inner.integer("num_passes", default=fields.integer("loop_num_passes", default=1))
         return tuple(loops if first <= i < last else 1 for i in range(layers))
     if traits.passes == "cycles":  # a slow stack and a fast one that runs more often
         slow = fields.integer("H_cycles", default=1)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from calculators.architecture import mixers, mlps, states, towers
+from calculators.architecture import inkling, mixers, mlps, states, towers
 from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
 from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head
 from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
@@ -31,8 +31,16 @@ ATTENTIONS: Final[dict[str, Mixer]] = {
     "compressed": mixers.compressed_attention,
     "block_sparse": mixers.block_sparse_attention,
     "double_mla": mixers.double_latent_attention,
+    "cca": mixers.convolved_attention,
+    "inkling": inkling.attention,
+    "inkling2": inkling.attention2,
     "jetmoe": mixers.mixture_of_attention,
     "shared": mixers.shared_block,
+}
+MIXTURES: Final[dict[str, Callable[[Fields, Traits], Part]]] = {
+    "inkling": inkling.mixture,
+    "moe": mlps.moe,
+    "zaya": mlps.zaya,
 }
 STATES: Final[dict[str, Mixer]] = {
     "gated_delta_net": states.gated_delta_net,
@@ -132,7 +140,8 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
         if name in OUTSIDE_EXTRAS:
             outside += OUTSIDE_EXTRAS[name](text, traits, count)
     if headed and not tied:
-        outside += matrix(Role.LM_HEAD, vocab, embedding_width, Shard.VOCAB)
+        rows = text.integer(traits.head_rows, default=vocab) if traits.head_rows else vocab
+        outside += matrix(Role.LM_HEAD, rows, embedding_width, Shard.VOCAB)
     if headed and flag(text, traits.head_bias):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
     outside += towers.tower_weights(root, text)
@@ -146,7 +155,8 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
         head_dim=heads.head_dim,
         max_position_embeddings=text.integer("max_position_embeddings", default=0) or None,
         tied_embeddings=tied,
-        layers=layers,
+        layers=tuple(replace(layer, caches=()) for layer in layers) if traits.encoder else layers,
+        generates=not traits.encoder,
         outside=tuple(outside),
         dtype=root.word("dtype") or text.word("dtype") or "bfloat16",
     )
@@ -207,6 +217,8 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
     passes = layer_passes(text, traits, count)
     for i, (layer_type, is_sparse) in enumerate(zip(types, sparse, strict=True)):
         overrides = per_layer(text, traits, i, layer_type, reused[i], blocks, written)
+        if passes[i] > 1:
+            overrides = (*overrides, ("_looped", True))
         key = (layer_type, is_sparse, overrides, passes[i])
         if key not in made:
             view = text.replaced(**dict(overrides)) if overrides else text
@@ -287,7 +299,7 @@ def block(text: Fields, traits: Traits, layer_type: str, is_sparse: bool) -> Lay
     if traits.single and layer_type not in ("moe", "mlp"):
         mlp, mlp_name = Part(), "none"
     elif is_sparse or layer_type == "moe":
-        mlp, mlp_name = mlps.moe(text, traits), "moe"
+        mlp, mlp_name = MIXTURES[traits.moe](text, traits), "moe"
     elif traits.mlp == "none":
         mlp, mlp_name = Part(), "none"
     else:
@@ -324,7 +336,7 @@ def mixer_part(text: Fields, traits: Traits, layer_type: str) -> Part:
     if layer_type == "cross":
         return mixers.cross_attention(text, traits, layer_type)
     part = ATTENTIONS[traits.attention](text, traits, layer_type)
-    if layer_type in ("hybrid", "hybrid_sliding"):
+    if traits.hybrid_state and layer_type in ("hybrid", "hybrid_sliding"):
         state = STATES[traits.linear](text, traits, layer_type)
         return Part(part.weights + state.weights, part.caches + state.caches)
     return part

@@ -70,6 +70,7 @@ class Traits:
     # --- layer order ---
     order: str = "full"
     linear: str = "gated_delta_net"
+    hybrid_state: bool = True  # a hybrid layer runs the state mixer beside the attention
     state_norms: bool = False  # Mamba: norms over the step and both projections
     kda_rank: str = "low"  # full: decay and output gate are full matrices
     # --- MLP ---
@@ -80,6 +81,7 @@ class Traits:
     mlp_width_key: str = "intermediate_size"
     mlp: str = "dense"
     # --- experts ---
+    moe: str = "moe"
     sparse: str = "auto"  # rule in `plan`
     expert_width_keys: tuple[str, ...] = ("moe_intermediate_size", "intermediate_size")
     dense_width_key: str = ""  # width of dense layers in a mixture, when not intermediate_size
@@ -98,6 +100,7 @@ class Traits:
     embedding_norm: int = 0  # parameter vectors of a norm after the embedding
     head_bias: Flag = False
     has_head: bool = True
+    head_rows: str = ""  # key with the rows of the head when fewer than the vocabulary
     tie: Flag = "tie_word_embeddings"
     encoder: bool = False
 
@@ -555,7 +558,13 @@ TRAITS: Final[dict[str, Traits]] = {
         defaults=(("H_cycles", 2), ("L_cycles", 3)),
     ),
     "inkling_text": Traits(
-        attention="inkling", order="inkling", sparse="inkling", mlp="dense", mlp_bias=False
+        attention="inkling",
+        hybrid_state=False,
+        order="inkling",
+        moe="inkling",
+        dense_width_key="dense_intermediate_size",
+        embedding_norm=1,
+        mlp_bias=False,
     ),
     "zamba": Traits(
         order="zamba",
@@ -583,6 +592,33 @@ TRAITS: Final[dict[str, Traits]] = {
         embedding_norm=1,
         extras=("prediction_head",),
         head_bias="decoder_bias",
+    ),
+    "inkling2_text": Traits(
+        attention="inkling2",
+        hybrid_state=False,
+        order="inkling",
+        moe="inkling",
+        first_norms=2,
+        embedding_norm=1,
+        head_rows="unpadded_vocab_size",
+        mlp_bias=False,
+        extras=("final_query",),
+    ),
+    "inkling2_loop_text": Traits(
+        attention="inkling2",
+        hybrid_state=False,
+        order="inkling",
+        moe="inkling",
+        first_norms=2,
+        embedding_norm=1,
+        head_rows="unpadded_vocab_size",
+        passes="loop_range",
+        mlp_bias=False,
+        extras=("final_query", "message_queries"),
+    ),
+    "eurobert": Traits(encoder=True, head_bias="mlp_bias"),
+    "zaya": Traits(
+        attention="cca", hybrid_state=False, order="hybrid", moe="zaya", extras=("residual_scales",)
     ),
 }
 
