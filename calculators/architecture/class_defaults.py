@@ -5,7 +5,7 @@ means "the class default". Only keys that change tensor shapes, layer layouts or
 that is absent here is `None` or `False` in the class (`tie_word_embeddings` alone is listed when false).
 A sub-config entry (`text_config`, `vision_config`, ...) gives the `model_type` to use when it names none,
 and the values that the composite class passes instead of the sub-class's own defaults; `"optional": True`
-means that an absent sub-config is really absent.
+means that an absent sub-config is really absent, and `None` there hides the sub-class's default.
 
 Source: the configuration classes of transformers 5.24.0 (dataclass fields, and the literal defaults of
 legacy keys read in `__post_init__`).
@@ -1317,7 +1317,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "spatial_merge_size": 2,
         "text_config": {"model_type": "qwen3", "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024,
         "intermediate_size": 3072, "max_position_embeddings": 40960, "num_attention_heads": 16,
-        "num_hidden_layers": 28, "num_key_value_heads": 8, "vocab_size": 151936},
+        "num_hidden_layers": 28, "num_key_value_heads": 8, "sliding_window": None, "vocab_size": 151936},
         "tie_word_embeddings": True,
         "vision_config": {"model_type": "pixtral", "head_dim": 64, "hidden_act": "silu",
         "hidden_size": 1024, "image_size": 1540, "intermediate_size": 4096, "num_attention_heads": 16,
@@ -1514,7 +1514,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "spatial_merge_size": 2,
         "text_config": {"model_type": "mistral", "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120,
         "intermediate_size": 32768, "max_position_embeddings": 131072, "num_attention_heads": 32,
-        "num_hidden_layers": 40, "num_key_value_heads": 8, "vocab_size": 131072},
+        "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": None, "vocab_size": 131072},
         "tie_word_embeddings": True,
         "vision_config": {"model_type": "pixtral", "intermediate_size": 4096, "hidden_size": 1024,
         "patch_size": 14, "image_size": 1540, "num_hidden_layers": 24, "num_attention_heads": 16,

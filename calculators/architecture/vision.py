@@ -357,7 +357,7 @@ def _janus(f: Fields) -> Tower:
 def _molmo2(f: Fields) -> Tower:
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
     heads, head = f.integer("num_attention_heads"), f.integer("head_dim")
-    bag.tensor(f.integer("num_position_embeddings"), d)
+    bag.tensor(f.integer("num_position_embeddings", patches(f)), d)
     bag.linear(d, patch_inputs(f))
     bag.norm(d, n=2 * n)
     kv = f.integer("num_key_value_heads", heads) * head
@@ -420,8 +420,8 @@ def _minicpmv(f: Fields) -> Tower:
     bag.norm(d, n=2)
     bag.attention(d)
     bag.norm(wide)
-    bag.linear(4 * wide, wide)
-    bag.linear(d, 4 * wide)
+    bag.linear(window[0] * window[-1] * ff, wide)
+    bag.linear(d, window[0] * window[-1] * ff)
     return Tower(bag.weights(), d)
 
 
