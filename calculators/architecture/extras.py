@@ -11,7 +11,7 @@ from calculators.architecture.layout import Role, Shard, Weight
 from calculators.architecture.mixers import hidden_size, read_heads, shared_heads
 from calculators.architecture.mlps import expert_width, mlp_weights, mlp_width, top_k
 from calculators.architecture.pieces import matrix, norms, vector
-from calculators.architecture.plan import flag, hybrid_layers, layer_passes, mixer_types
+from calculators.architecture.plan import flag, hybrid_layers, mixer_types
 from calculators.architecture.traits import Traits
 
 LayerExtra = Callable[[Fields, Traits, str, bool], tuple[Weight, ...]]
@@ -152,6 +152,14 @@ def _residual_scales(fields: Fields, traits: Traits, layer_type: str, sparse: bo
     return (vector(Role.OTHER, hidden_size(fields), copies=8),)
 
 
+def _residual_gates(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, hidden_size(fields), copies=2),)
+
+
+def _softmax_scaling(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, fields.integer("num_attention_heads"), copies=2),)
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
@@ -167,6 +175,8 @@ LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "sparse_post_norm": _sparse_post_norm,
     "two_dense": _two_dense,
     "residual_scales": _residual_scales,
+    "residual_gates": _residual_gates,
+    "softmax_scaling": _softmax_scaling,
     "sub_norms": _sub_norms,
     "xielu": _xielu,
 }
@@ -263,8 +273,8 @@ def _residual_scales_outside(fields: Fields, traits: Traits, layers: int) -> tup
 
 
 def _message_queries(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
-    looped = sum(times > 1 for times in layer_passes(fields, traits, layers))
-    return (vector(Role.OTHER, hidden_size(fields), copies=4 * looped),) if looped else ()
+    looped = fields.integer("loop_layer_index_end") - fields.integer("loop_layer_index_start", low=0)
+    return (vector(Role.OTHER, hidden_size(fields), copies=4 * looped),) if looped > 0 else ()
 
 
 OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {

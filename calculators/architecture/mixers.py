@@ -162,10 +162,11 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
         )
     else:
         query = matrix(Role.ATTN_Q, heads * query_dim, width, Shard.COLUMN)
+    reused = fields.flag("_kv_reused")
+    latent = () if reused else (*matrix(Role.MLA_KV_A, rank + rope, width, bias=bias), *norms(rank, 1))
     weights = (
         *query,
-        *matrix(Role.MLA_KV_A, rank + rope, width, bias=bias),
-        *norms(rank, 1),
+        *latent,
         *matrix(Role.MLA_KV_B, heads * (nope + value), rank, Shard.COLUMN),
         *matrix(Role.ATTN_OUT, width, heads * value, Shard.ROW, bias=out_bias),
     )
@@ -175,9 +176,10 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     if traits.k_rope_norm:
         weights = (*weights, *norms(rope, 1))
     window = fields.integer("sliding_window", default=0, low=0) or None if layer_type == "sliding" else None
-    caches = (Cache(CacheKind.LATENT, rank + rope, window),)
+    caches = () if reused else (Cache(CacheKind.LATENT, rank + rope, window),)
     if traits.index and layer_type == "indexed":
-        found = indexer(fields, traits, q_rank or width, width)
+        query_width = width if traits.index_query == "hidden" else q_rank or width
+        found = indexer(fields, traits, query_width, width)
         return Part(weights + found.weights, caches + found.caches)
     return Part(weights, caches)
 
@@ -191,6 +193,8 @@ def indexer(fields: Fields, traits: Traits, query_width: int, width: int) -> Par
         *norms(dim, 2),
         *matrix(Role.INDEXER, heads, width),
     )
+    if traits.index_query == "hidden":
+        weights = (*weights, *norms(width, 2), vector(Role.INDEXER, heads, copies=2))
     if traits.index_pool:
         pool = fields.integer("index_kpool", default=1)
         weights = (*weights, Weight(Role.OTHER, (pool, dim)), *matrix(Role.INDEXER, dim, width))

@@ -8,7 +8,7 @@ from typing import Final
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Role, Shard, Weight
 from calculators.architecture.mixers import hidden_size
-from calculators.architecture.pieces import Part, matrix, vector
+from calculators.architecture.pieces import Part, matrix, norms, vector
 from calculators.architecture.plan import flag
 from calculators.architecture.traits import Traits
 
@@ -91,6 +91,14 @@ def expert_width(fields: Fields, traits: Traits) -> int:
     raise fields.refuse(traits.expert_width_keys[0], "is missing, and nothing can stand in for it")
 
 
+def latent_width(fields: Fields, width: int) -> int:
+    """Width at which the routed experts work; narrower than the hidden size in latent mixtures."""
+    for key in ("moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size"):
+        if fields.has(key):
+            return fields.integer(key)
+    return width
+
+
 def _modality_widths(fields: Fields, traits: Traits) -> tuple[int, int]:
     if not traits.modality_experts:
         return expert_width(fields, traits), 0
@@ -115,9 +123,7 @@ def moe(fields: Fields, traits: Traits) -> Part:
     experts = fields.integer("num_experts")
     active = top_k(fields, experts)
     inner, image_inner = _modality_widths(fields, traits)
-    outer = fields.integer(
-        "moe_latent_size", default=fields.integer("routed_expert_hidden_size", default=width)
-    )  # experts may work at a narrower width
+    outer = latent_width(fields, width)  # experts may work at a narrower width
     gated = flag(fields, traits.expert_gated)
     bias = flag(fields, traits.expert_bias)
     zero = fields.integer("zero_expert_num", default=0, low=0) if traits.zero_experts else 0
@@ -132,7 +138,10 @@ def moe(fields: Fields, traits: Traits) -> Part:
         used = active * copies // experts
         weights += matrix(role, rows, columns, Shard.EXPERT, bias=bias, copies=copies, active=used)
     if outer != width:
-        weights += matrix(Role.MLP_DOWN, outer, width) + matrix(Role.MLP_UP, width, outer)
+        latent_bias = flag(fields, traits.shared_bias)
+        weights += matrix(Role.MLP_DOWN, outer, width, bias=latent_bias)
+        weights += matrix(Role.MLP_UP, width, outer, bias=latent_bias)
+        weights += norms(outer, 1, 2) if traits.latent_norms else ()
     if image_inner:  # a router and experts of their own for image tokens
         weights += (
             *matrix(Role.VISION, experts, width),
@@ -177,7 +186,8 @@ def shared_width(fields: Fields, traits: Traits, inner: int) -> int:
     count = fields.integer("num_shared_experts", default=-1, low=0)
     for key in SHARED_WIDTH_KEYS:
         if fields.has(key):
-            return fields.integer(key, low=0) * max(count, 1)
+            each = fields.integer(key, low=0)
+            return each * count if key == "shared_experts_intermediate_size" and count >= 0 else each
     if count >= 0:
         return count * inner
     return fields.integer("shared_intermediate_size", default=0, low=0)

@@ -49,6 +49,8 @@ def flag(fields: Fields, value: Flag, default: bool = False) -> bool:
     """A trait's yes/no: fixed, or what the config key says ("!key" negates, "a|b" takes the first given)."""
     if isinstance(value, bool):
         return value
+    if "&" in value:
+        return all(flag(fields, part, default) for part in value.split("&"))
     if value.startswith("!"):
         return not fields.flag(value[1:], default)
     for key in value.split("|"):
@@ -64,6 +66,13 @@ def layer_count(fields: Fields, traits: Traits) -> int:
             value = fields.raw(key)
             if isinstance(value, str | list | tuple) and value:
                 return len(value)
+    if traits.single:
+        written = fields.raw("layer_types") or fields.raw("layers_block_type")
+        written = written or fields.raw("hybrid_override_pattern")
+        if not written:
+            return 4  # the class default
+        if isinstance(written, str | list | tuple):
+            return len(written)
     if traits.stacks > 1 and fields.has("num_layers_per_stack"):
         return traits.stacks * fields.integer("num_layers_per_stack")
     count = fields.integer("num_hidden_layers", low=1) * traits.stacks
@@ -166,11 +175,16 @@ def _interval(fields: Fields, layers: int) -> tuple[str, ...]:
     return _every(fields.integer("full_attention_interval", default=4), "full", "linear", layers)
 
 
+def rotary_layers(fields: Fields, layers: int) -> tuple[int, ...]:
+    """1 for layers with rotary positions, 0 for those without."""
+    if fields.raw("no_rope_layers"):
+        return fields.integers("no_rope_layers", layers)
+    step = fields.integer("no_rope_layer_interval", default=4)
+    return tuple(int((i + 1) % step != 0) for i in range(layers))
+
+
 def _chunked(fields: Fields, layers: int) -> tuple[str, ...]:
-    rope = fields.integers("no_rope_layers", layers) if fields.raw("no_rope_layers") else ()
-    if not rope:
-        step = fields.integer("no_rope_layer_interval", default=4)
-        rope = tuple(int((i + 1) % step != 0) for i in range(layers))
+    rope = rotary_layers(fields, layers)
     chunk = fields.has("attention_chunk_size")
     return tuple("chunked" if r and chunk else "full" for r in rope)
 
@@ -444,8 +458,11 @@ def _indexer_owners(fields: Fields, traits: Traits, types: tuple[str, ...], laye
     )
 
 
-def kv_reused(fields: Fields, types: tuple[str, ...], layers: int) -> tuple[bool, ...]:
+def kv_reused(fields: Fields, traits: Traits, layers: int) -> tuple[bool, ...]:
     """Which layers read an earlier layer's keys and values and cache none (Gemma 3n, Gemma 4)."""
+    if traits.shared_sources and fields.has("kv_source_layers"):
+        sources = fields.integers("kv_source_layers", layers, longer=True)
+        return tuple(source != i for i, source in enumerate(sources))
     shared = fields.integer("num_kv_shared_layers", default=0, low=0)
     if shared > layers:
         raise fields.refuse("num_kv_shared_layers", f"is {shared}, more than the {layers} layers")

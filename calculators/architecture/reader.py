@@ -17,6 +17,7 @@ from calculators.architecture.plan import (
     layer_count,
     layer_passes,
     mixer_types,
+    rotary_layers,
     searched_blocks,
     sparse_layers,
 )
@@ -134,7 +135,7 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
     outside += norms(
         width, traits.embedding_norm + (traits.embedding_norm == 1 and flag(text, traits.norm_shift))
     )
-    if flag(text, traits.final_norm, True):
+    if flag(text, traits.final_norm):
         outside += norms(width, norm_vectors(text, traits))
     for name in traits.extras:
         if name in OUTSIDE_EXTRAS:
@@ -199,6 +200,8 @@ def widest_heads(text: Fields, traits: Traits) -> mixers.Heads:
 
 def norm_vectors(text: Fields, traits: Traits) -> int:
     """Parameter vectors of one norm."""
+    if not flag(text, traits.norm_if):
+        return 0
     return traits.norm + (1 if traits.norm and flag(text, traits.norm_shift) else 0)
 
 
@@ -209,7 +212,7 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
     """All layers; equal ones are one object."""
     types = mixer_types(text, traits, count)
     sparse = sparse_layers(text, traits, count)
-    reused = kv_reused(text, types, count)
+    reused = kv_reused(text, traits, count)
     blocks = searched_blocks(text, count) if traits.order == "nas" else None
     written = layer_overrides(text, count)
     made: dict[tuple[Any, ...], Layer] = {}
@@ -269,6 +272,9 @@ def per_layer(
             values[name] = entries[index]
     if traits.kv_factor[0] == layer_type:
         values["num_key_value_heads"] = traits.kv_factor[1] * text.integer("num_key_value_heads")
+    if traits.nope_layers and not rotary_layers(text, layer_count(text, traits))[index]:
+        values["qk_nope_head_dim"] = text.integer("qk_nope_head_dim") + text.integer("qk_rope_head_dim")
+        values["qk_rope_head_dim"] = 0
     if index == 0 and traits.first_norms is not None:
         values["_norms"] = traits.first_norms
     if blocks is not None:

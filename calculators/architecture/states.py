@@ -11,6 +11,7 @@ from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Cache, CacheKind, Role, Shard, Weight
 from calculators.architecture.mixers import hidden_size
 from calculators.architecture.pieces import Part, matrix, norms, vector
+from calculators.architecture.plan import flag
 from calculators.architecture.traits import Traits
 
 
@@ -26,11 +27,14 @@ def _conv(channels: int, kernel: int, bias: bool) -> tuple[Weight, ...]:
 
 
 def gated_delta_net(fields: Fields, traits: Traits, layer_type: str) -> Part:
-    """Gated DeltaNet (arXiv:2412.06464) as in Qwen3-Next."""
+    """Gated DeltaNet (arXiv:2412.06464) as in Qwen3-Next; defaults of OLMo-Hybrid."""
     width = hidden_size(fields)
-    key_heads, value_heads = fields.integer("linear_num_key_heads"), fields.integer("linear_num_value_heads")
-    key_dim, value_dim = fields.integer("linear_key_head_dim"), fields.integer("linear_value_head_dim")
-    kernel = fields.integer("linear_conv_kernel_dim")
+    heads = fields.integer("num_attention_heads")
+    key_heads = fields.integer("linear_num_key_heads", default=heads)
+    value_heads = fields.integer("linear_num_value_heads", default=heads)
+    key_dim = fields.integer("linear_key_head_dim", default=max(3 * width // (4 * key_heads), 1))
+    value_dim = fields.integer("linear_value_head_dim", default=2 * key_dim)
+    kernel = fields.integer("linear_conv_kernel_dim", default=4)
     keys, values = key_heads * key_dim, value_heads * value_dim
     channels = 2 * keys + values
     weights = (
@@ -153,7 +157,7 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
         conv_bias = fields.flag("mamba_conv_bias")
     else:
         conv_bias = fields.flag("use_conv_bias", not fields.known)
-    bias = fields.flag("mamba_proj_bias") or fields.flag("use_bias") or fields.flag("add_bias_linear")
+    bias = flag(fields, traits.state_bias)
     out_bias = fields.flag("projectors_bias") if fields.has("projectors_bias") else bias
     inner = heads * dim
     channels = inner + 2 * groups * state

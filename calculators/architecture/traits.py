@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-#: A yes/no: fixed (bool), a config key ("key"), its opposite ("!key"), or the first given of several ("a|b").
+#: A yes/no: fixed (bool), a config key ("key"), its opposite ("!key"), the first given of
+#: several ("a|b"), or all of several ("a&b").
 Flag = bool | str
 
 RMS, LAYER_NORM, NO_NORM = 1, 2, 0  # parameter vectors per norm: scale; scale and shift; none
@@ -24,6 +25,7 @@ class Traits:
 
     # --- block ---
     norm: int = RMS
+    norm_if: Flag = True
     norm_shift: Flag = False  # adds the shift vector to a scale-only norm
     block_norms: int = 2
     norms_rule: str = ""  # when the number of norms follows the config
@@ -63,6 +65,9 @@ class Traits:
     k_rope_norm: bool = False  # MLA: a norm over the rotary key
     index_pool: bool = False  # the indexer pools its keys with trained weights
     index_every: int = 0  # without a list, every so many layers own an indexer
+    index_query: str = "compressed"  # hidden: the indexer reads the hidden state, through a norm
+    nope_layers: bool = False  # layers marked 0 in no_rope_layers have no rotary part
+    shared_sources: bool = False  # kv_source_layers names the layer whose keys and values are read
     index: bool = False  # MLA with an indexer in layers of type "indexed"
     type_lists: tuple[tuple[str, str], ...] = ()  # (canonical key, list with one entry per layer)
     type_keys: tuple[tuple[str, str, str], ...] = ()  # (layer type, canonical key, key it takes in that type)
@@ -70,6 +75,7 @@ class Traits:
     # --- layer order ---
     order: str = "full"
     linear: str = "gated_delta_net"
+    state_bias: Flag = "mamba_proj_bias|use_bias|add_bias_linear"
     hybrid_state: bool = True  # a hybrid layer runs the state mixer beside the attention
     state_norms: bool = False  # Mamba: norms over the step and both projections
     kda_rank: str = "low"  # full: decay and output gate are full matrices
@@ -92,6 +98,7 @@ class Traits:
     zero_experts: bool = False  # identity experts that the router can choose
     shared: str = "auto"  # auto, none, one
     shared_gate: Flag = False
+    latent_norms: bool = False  # norms before and after experts of a narrower width
     shared_bias: Flag = False
     modality_experts: bool = False  # a second set of experts for images; widths come as a pair
     # --- outside the layers ---
@@ -327,6 +334,9 @@ TRAITS: Final[dict[str, Traits]] = {
         sparse="never",
         qkv_bias=False,
         out_bias=False,
+        shared_bias="mlp_bias",
+        state_bias="use_bias",
+        tie=False,
     ),
     "olmo": Traits(norm=NO_NORM),
     "olmo2": _OLMO2,
@@ -338,6 +348,8 @@ TRAITS: Final[dict[str, Traits]] = {
         qkv_bias="enable_bias",
         out_bias="enable_bias",
         mlp_bias="enable_bias",
+        norm_if="layer_norm_elementwise_affine",
+        final_norm="do_layer_norm_before&!_remove_final_layer_norm",
         extras=("projected_embedding",),
     ),
     "persimmon": replace(_GPT, qk_norm="head", qk_norm_if="qk_layernorm", qk_norm_vectors=2),
@@ -539,10 +551,16 @@ TRAITS: Final[dict[str, Traits]] = {
         ),
     ),
     "muse_glimmer_text": Traits(
-        block_norms=4, qk_norm="head", gate="width", window=True, order="backward_four", mlp_bias=False
+        block_norms=4, gate="width", window=True, order="backward_four", mlp_bias=False
     ),
     "muse_spark_text": Traits(
-        block_norms=4, qk_norm="head", gate="width", window=True, order="backward_four", mlp_bias=False
+        block_norms=4,
+        gate="width",
+        window=True,
+        order="backward_four",
+        mlp_bias=False,
+        latent_norms=True,
+        extras=("residual_gates",),
     ),
     "grok-1": Traits(block_norms=4),
     "gpt_neox_japanese": replace(
@@ -619,6 +637,10 @@ TRAITS: Final[dict[str, Traits]] = {
     "eurobert": Traits(encoder=True, head_bias="mlp_bias"),
     "zaya": Traits(
         attention="cca", hybrid_state=False, order="hybrid", moe="zaya", extras=("residual_scales",)
+    ),
+    "openai-gpt": replace(_GPT, positions=0, final_norm=False),
+    "mistral_large4_text": replace(
+        _DSA, index_query="hidden", nope_layers=True, shared_sources=True, extras=("softmax_scaling",)
     ),
 }
 
