@@ -6,6 +6,7 @@ Tables are data (`formats.toml`, `gguf_formats.toml`); the interpreter is `calcu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
@@ -183,6 +184,12 @@ class WeightFormat(Frozen):
     engines: tuple[str, ...] = ()
     note: str = ""
     source: str
+
+    @cached_property
+    def rules_by_role(self) -> dict[str, tuple[Rule, ...]]:
+        """The rules that name each role, in order."""
+        roles = {role for rule in self.rules for role in rule.roles}
+        return {role: tuple(rule for rule in self.rules if role in rule.roles) for role in roles}
 
 
 class KvFormat(Frozen):

@@ -142,10 +142,10 @@ class NativeQuantization:
 
     method: str  # fp8, gptq, awq, bitsandbytes, mxfp4, compressed-tensors, modelopt ...
     bits: int | None = None
-    group_size: int | None = None
+    group_size: int | None = None  # inputs that share a scale; None = a whole row
     block_size: tuple[int, int] | None = None
     not_converted: tuple[str, ...] = ()
-    kind: str = ""  # int, float, nf4, nf4-double, nvfp4, mxfp4, none; empty = unknown
+    kind: str = ""  # int, float, nf4, nf4-double, nvfp4, mxfp4, mxfp8, none
     groups: tuple[QuantGroup, ...] = ()  # the first whose target matches decides; the rest is as above
 
 

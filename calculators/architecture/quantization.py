@@ -27,7 +27,7 @@ ALGORITHMS: Final[dict[str, tuple[str, int, int | None, tuple[int, int] | None]]
     "fp8_per_channel_per_token": ("float", 8, None, None),
     "fp8_pb_wo": ("float", 8, None, (128, 128)),
     "fp8_pb_real": ("float", 8, None, (128, 128)),
-    "mxfp8": ("float", 8, 32, None),
+    "mxfp8": ("mxfp8", 8, 32, None),
     "nvfp4": ("nvfp4", 4, 16, None),
     "nvfp4_awq": ("nvfp4", 4, 16, None),
     "w4a8_nvfp4_fp8": ("nvfp4", 4, 16, None),
@@ -142,7 +142,8 @@ def _read(where: str, values: Mapping[str, Any]) -> NativeQuantization:
         kind, bits, group = FIXED[method]
         return NativeQuantization(method, bits, group, block, names, kind)
     bits = next((b for k in ("bits", "w_bit", "nbits", "num_bits") if (b := _int(values.get(k)))), None)
-    group = next((g for k in ("group_size", "q_group_size") if (g := _int(values.get(k)))), None)
+    group = next((values[k] for k in ("group_size", "q_group_size") if values.get(k) is not None), 128)
+    group = _int(group)  # -1 means one group for the whole row
     kind = "float" if "fp" in str(values.get("data_type") or values.get("fmt") or "") else "int"
     weights = values.get("weights")  # quanto
     if isinstance(weights, str):

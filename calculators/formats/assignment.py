@@ -74,8 +74,8 @@ class Assigner:
         if self.native:
             return [Choice(*pair) for pair in self.native.by_role.get(Role(role), ())]
         found = []
-        for rule in self.fmt.rules:
-            if role in rule.roles and self.traits.issuperset(rule.when):
+        for rule in self.fmt.rules_by_role.get(role, ()):
+            if self.traits.issuperset(rule.when):
                 mask = self._mask(rule, role)
                 found.append(Choice(mask, rule.storage, rule.fallback))
                 if mask is None:

@@ -14,6 +14,7 @@ from calculators.formats.model_table import Mask, ModelTable
 from gpu_data.format_schemas import NativeRecipe, Storage, SupportRule, WeightFormat
 
 _LAYER = re.compile(r"(?:layers|h|blocks|block)\.(\d+|\*)(?=$|[.*])")
+_WHOLE_ROW = 2**31  # a group that no row outgrows
 _ELIDED = re.compile(r"^\.\.\..*entries$")
 
 
@@ -96,8 +97,8 @@ def _recipe(fmt: WeightFormat, native: NativeQuantization, group: QuantGroup) ->
         storage = recipe.storage
         if group.block_size and recipe.block_storage:
             storage = _with_block(recipe.block_storage, group.block_size)
-        elif group.group_size and storage.block and storage.block[0] == 1:
-            storage = _with_block(storage, (1, group.group_size))
+        elif storage.block and storage.block[0] == 1:
+            storage = _with_block(storage, (1, group.group_size or _WHOLE_ROW))
         return recipe, storage
     what = f"{native.method} with {group.bits or 'unknown'} bits {group.kind}".strip()
     raise FormatRefused("quantization_config.quant_method", f"unknown quantisation: {what}")

@@ -67,6 +67,11 @@ COMPRESSED = {
             id="unsloth dynamic 4-bit config.json",
         ),
         pytest.param(
+            {"quant_method": "gptq", "bits": 4, "group_size": -1},
+            NativeQuantization("gptq", 4, None, None, (), "int"),
+            id="GPTQ without groups",
+        ),
+        pytest.param(
             MODEL_OPT,
             NativeQuantization("modelopt", 4, 16, None, ("lm_head", "model.layers.0.mlp*"), "nvfp4"),
             id="Model Optimizer NVFP4",
@@ -189,8 +194,42 @@ def test_a_cut_exception_list_is_said():
     assert weights_bytes(arch, NATIVE).assumptions
 
 
+# TheBloke's GPTQ model cards, column "Size" [GB]: model, bits, group size (None = whole row)
+GPTQ_CARDS = [
+    ("llama-2-7b", 4, 128, 3.90),
+    ("llama-2-7b", 4, 64, 4.02),
+    ("llama-2-7b", 4, 32, 4.28),
+    ("llama-2-13b", 4, 128, 7.26),
+    ("llama-2-13b", 4, 64, 7.51),
+    ("llama-2-13b", 4, 32, 8.00),
+    ("llama-2-70b", 4, None, 35.33),
+    ("llama-2-70b", 4, 128, 36.65),
+    ("llama-2-70b", 4, 32, 40.66),
+    ("mistral-7b-v0.1", 4, 128, 4.16),
+    ("mistral-7b-v0.1", 4, 32, 4.57),
+    ("mistral-7b-v0.1", 8, None, 7.52),
+    ("mistral-7b-v0.1", 8, 128, 7.68),
+    ("mixtral-8x7b", 4, None, 23.81),
+    ("mixtral-8x7b", 4, 128, 24.70),
+    ("mixtral-8x7b", 4, 32, 27.42),
+    ("tinyllama-1.1b", 4, 128, 0.77),
+    ("tinyllama-1.1b", 4, 32, 0.82),
+    ("tinyllama-1.1b", 8, None, 1.23),
+    ("tinyllama-1.1b", 8, 128, 1.26),
+]
+
+
+@pytest.mark.parametrize(
+    ("model_id", "bits", "group", "gb"),
+    [pytest.param(*case, id=f"TheBloke GPTQ card {case[0]} {case[1]}-bit {case[2]}g") for case in GPTQ_CARDS],
+)
+def test_gptq_files_have_their_published_size(model_id, bits, group, gb):
+    arch = quantized(read_config(model_config(model_id)), "gptq", bits=bits, group_size=group, kind="int")
+    assert weights_bytes(arch, NATIVE).total_bytes / 1e9 == pytest.approx(gb, rel=0.005, abs=0.006)
+
+
 def test_kimi_k2_keeps_attention_and_shared_experts_16_bit():
-    """moonshotai/Kimi-K2-Thinking model card: INT4 experts; the download is about 594 GB."""
+    """simonwillison.net, 6 November 2025: Kimi K2 Thinking is 594 GB on Hugging Face."""
     config = {**model_config("kimi-k2"), "quantization_config": COMPRESSED}
     found = weights_bytes(read_config(config), NATIVE)
     assert found.total_bytes / 1e9 == pytest.approx(594, rel=0.01)
