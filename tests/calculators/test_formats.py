@@ -119,6 +119,19 @@ def test_nvfp4_leaves_latent_attention_16_bit():
     assert found.total_bytes / 2**30 == pytest.approx(4 * 94.5, rel=0.025)
 
 
+@pytest.mark.parametrize(
+    ("format_id", "gib"),
+    [
+        pytest.param("fp8-block", 28.47, id="SGLang log, Qwen3.8-27B-FP8 on H100"),
+        pytest.param("nvfp4-fp8", 2 * 10.64, id="vLLM log, unsloth/Qwen3.8-27B-NVFP4 on 2 x RTX 5090"),
+    ],
+)
+def test_a_hybrid_with_a_vision_tower(format_id, gib):
+    """Qwen3.8-27B has the layers of Qwen3.6-27B, whose config.json is complete."""
+    arch = read_config(model_config("qwen3.6-27b"))
+    assert weights_bytes(arch, weight_format(format_id)).total_bytes / 2**30 == pytest.approx(gib, rel=0.01)
+
+
 @FORMATS
 @MODELS
 def test_total_is_the_sum_of_its_parts(arch, fmt):

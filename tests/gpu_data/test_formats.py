@@ -124,7 +124,7 @@ def test_labels_that_are_clear(label, format_id):
         ("4-bit", "awq-int4"),
         ("W4A16", "awq-int4"),
         ("FP4", "nvfp4"),
-        ("nvfp4 (mixed fp8/nvfp4)", "nvfp4"),
+        ("nvfp4 (mixed fp8/nvfp4)", "nvfp4-fp8"),
     ],
 )
 def test_labels_that_leave_something_open_say_so(label, format_id):
