@@ -251,9 +251,9 @@ class Fields:
         """(value, key it came from); (None, name) if absent; an explicit null hides the class default."""
         spellings = ALIASES.get(name, (name,))
         null = False
+        self._used.update(spellings)
         for key in spellings:
             if key in self._data:
-                self._used.add(key)
                 value = self._data[key]
                 if value is not None:
                     return value, key
@@ -439,7 +439,14 @@ class Fields:
         """Written keys that look structural and that nothing asked for."""
         found = []
         for key, value in self._data.items():
-            if key in self._used or value is None or value is False or value == 0 or value == []:
+            if (
+                key in self._used
+                or key.startswith("_")
+                or value is None
+                or value is False
+                or value == 0
+                or value == []
+            ):
                 continue
             if isinstance(value, float) and value != int(value if math.isfinite(value) else 0):
                 continue

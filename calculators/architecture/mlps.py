@@ -45,9 +45,10 @@ def lfm(fields: Fields, traits: Traits) -> Part:
 
 
 def half(fields: Fields, traits: Traits) -> Part:
-    """RecurrentGemma and mLSTM-like blocks: the written width holds gate and up together."""
+    """RecurrentGemma and Qwen-1: the written width holds gate and up together."""
     inner = fields.integer("intermediate_size") // 2
-    return Part(mlp_weights(hidden_size(fields), inner, True, True, True))
+    bias = flag(fields, traits.mlp_bias)
+    return Part(mlp_weights(hidden_size(fields), inner, True, bias, bias))
 
 
 def rwkv(fields: Fields, traits: Traits) -> Part:

@@ -67,6 +67,11 @@ def read_config(config: Mapping[str, object]) -> Architecture:
         arch = special(root)
     else:
         text = language_fields(root)
+        if text is not root and root.model_type and not root.known:
+            root.assume(
+                f"model_type {root.model_type!r} is not known: its language model is read by its keys, "
+                "and what else it holds only as far as its keys describe it"
+            )
         traits = family_traits(text)
         arch = decoder(root, text, traits)
         note_unread(text)
@@ -115,7 +120,49 @@ def family_traits(fields: Fields) -> Traits:
         f"model_type {fields.model_type!r} is not known: computed as a plain decoder (two RMSNorms per "
         "layer, gated MLP, biases only where a key says so)"
     )
-    return PLAIN if not fields.has("kv_lora_rank") else replace(PLAIN, attention="mla")
+    return inferred_traits(fields)
+
+
+#: A key -> the state mixer it betrays, for families that are not in the table.
+STATE_SIGNS: Final = (
+    ("linear_num_key_heads", "gated_delta_net"),
+    ("linear_attn_config", "kda"),
+    ("mamba_num_heads", "mamba2"),
+    ("mamba_n_heads", "mamba2"),
+    ("mamba_d_state", "mamba"),
+    ("conv_L_cache", "short_conv"),
+)
+
+
+def inferred_traits(fields: Fields) -> Traits:
+    """The plain decoder, bent by the keys of known mechanisms."""
+    traits = PLAIN
+    if fields.has("kv_lora_rank"):
+        traits = replace(traits, attention="mla", index=fields.has("index_n_heads"))
+        traits = replace(traits, order="indexed" if traits.index else "full")
+    for key, mixer in STATE_SIGNS:
+        if fields.has(key):
+            traits = replace(traits, linear=mixer)
+            break
+    for key in ("use_qk_norm", "qk_layernorm", "qk_norm"):
+        if fields.has(key):
+            traits = replace(traits, qk_norm="head", qk_norm_if=key)
+            break
+    for key, order in (
+        ("layer_types", "full"),
+        ("full_attention_interval", "interval"),
+        ("linear_attn_config", "kimi"),
+        ("attn_layer_period", "period"),
+        ("full_attn_idxs", "full_indices"),
+        ("sliding_window_pattern", "pattern"),
+    ):
+        if fields.has(key):
+            return replace(traits, order=order)
+    window = fields.integer("sliding_window", default=0, low=0)
+    if window and fields.flag("use_sliding_window", True):
+        fields.assume(f"{fields.path}sliding_window {window} is taken to hold for every layer")
+        return replace(traits, order="sliding_all")
+    return traits
 
 
 def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
@@ -124,7 +171,7 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
     width = text.integer("hidden_size")
     vocab = text.integer("vocab_size")
     count = layer_count(text, traits)
-    layers = stack(text, traits, count)
+    layers, views = stack(text, traits, count)
     headed = traits.has_head and has_lm_head(root)
     tied = tied_embeddings(root, text, traits)
     embedding_width = text.integer("word_embed_proj_dim", default=width)
@@ -146,7 +193,7 @@ def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
     if headed and flag(text, traits.head_bias):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
     outside += towers.tower_weights(root, text)
-    heads = widest_heads(text, traits)
+    heads = widest_heads(views, traits)
     return Architecture(
         model_type=root.model_type,
         hidden_size=width,
@@ -170,6 +217,10 @@ def merge_nested(text: Fields, traits: Traits) -> Fields:
         inner = text.mapping(group)
         if inner is not None:
             lifted.update({k: v for k, v in inner.items() if isinstance(k, str) and k not in text.data})
+    for switch, key in traits.implied:
+        if not text.explicit(switch) and text.explicit(key) and text.has(key):
+            lifted[switch] = True
+            text.assume(f"{text.path}{switch} is missing: taken as true because {key} is given")
     key, divisor = traits.window_key
     if key and text.has(key):
         lifted["sliding_window"] = text.integer(key) // divisor
@@ -190,12 +241,12 @@ def tied_embeddings(root: Fields, text: Fields, traits: Traits) -> bool:
     return root.flag("tie_word_embeddings") or text.flag("tie_word_embeddings")
 
 
-def widest_heads(text: Fields, traits: Traits) -> mixers.Heads:
-    """Head counts for the summary; zeros for a model without attention."""
-    if not text.has("num_attention_heads") or isinstance(text.raw("num_attention_heads"), list):
+def widest_heads(views: list[Fields], traits: Traits) -> mixers.Heads:
+    """Head counts for the summary, the largest over layers; zeros for a model without attention."""
+    found = [mixers.read_heads(view, traits) for view in views if view.has("num_attention_heads")]
+    if not found:
         return mixers.Heads(0, 0, 0, 0)
-    first = per_layer(text, traits, 0, "full", False)
-    return mixers.read_heads(text.replaced(**dict(first)), traits)
+    return mixers.Heads(*(max(column) for column in zip(*found, strict=True)))
 
 
 def norm_vectors(text: Fields, traits: Traits) -> int:
@@ -208,15 +259,16 @@ def norm_vectors(text: Fields, traits: Traits) -> int:
 # ---- layers ----------
 
 
-def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
-    """All layers; equal ones are one object."""
+def stack(text: Fields, traits: Traits, count: int) -> tuple[tuple[Layer, ...], list[Fields]]:
+    """All layers (equal ones are one object), and the fields of the different attention layers."""
     types = mixer_types(text, traits, count)
     sparse = sparse_layers(text, traits, count)
     reused = kv_reused(text, traits, count)
     blocks = searched_blocks(text, count) if traits.order == "nas" else None
     written = layer_overrides(text, count)
     made: dict[tuple[Any, ...], Layer] = {}
-    layers = []
+    layers: list[Layer] = []
+    views: list[Fields] = []
     passes = layer_passes(text, traits, count)
     for i, (layer_type, is_sparse) in enumerate(zip(types, sparse, strict=True)):
         overrides = per_layer(text, traits, i, layer_type, reused[i], blocks, written)
@@ -226,9 +278,11 @@ def stack(text: Fields, traits: Traits, count: int) -> tuple[Layer, ...]:
         if key not in made:
             view = text.replaced(**dict(overrides)) if overrides else text
             layer = block(view, traits, layer_type, is_sparse)
+            if layer_type not in ("linear", "moe", "mlp", "none"):
+                views.append(view)
             made[key] = replace(layer, caches=layer.caches * passes[i]) if passes[i] > 1 else layer
         layers.append(made[key])
-    return tuple(layers)
+    return tuple(layers), views
 
 
 def layer_overrides(text: Fields, count: int) -> dict[int, dict[str, Any]] | None:

@@ -64,16 +64,16 @@ def kda(fields: Fields, traits: Traits, layer_type: str) -> Part:
         "short_conv_kernel_size", default=fields.integer("linear_conv_kernel_dim", default=4)
     )
     channels = heads * dim
-    if traits.kda_rank == "full":
-        gate = matrix(Role.STATE_IN, channels, width, Shard.COLUMN)
-    else:
-        gate = (*matrix(Role.STATE_IN, dim, width), *matrix(Role.STATE_IN, channels, dim, Shard.COLUMN))
+    full = matrix(Role.STATE_IN, channels, width, Shard.COLUMN)
+    low = (*matrix(Role.STATE_IN, dim, width), *matrix(Role.STATE_IN, channels, dim, Shard.COLUMN))
+    decay = full if traits.kda_rank == "full" else low
+    gate = full if traits.kda_rank == "full" or inner.flag("use_full_rank_gate") else low
     weights = (
         *matrix(Role.STATE_IN, 3 * channels, width, Shard.COLUMN),
         *_conv(3 * channels, kernel, False),
         vector(Role.STATE_PARAM, channels, Shard.COLUMN),
         vector(Role.STATE_PARAM, heads, Shard.COLUMN),
-        *gate,  # decay
+        *decay,
         *gate,  # output gate
         *matrix(Role.STATE_IN, heads, width, Shard.COLUMN),
         *norms(dim, 1),

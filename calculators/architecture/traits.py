@@ -31,6 +31,7 @@ class Traits:
     norms_rule: str = ""  # when the number of norms follows the config
     passes: str = ""  # rule for how often each layer runs, and so caches, per token
     stacks: int = 1  # this many stacks of num_layers_per_stack layers each
+    implied: tuple[tuple[str, str], ...] = ()  # (switch, key): the key alone, without the switch, turns it on
     paired: bool = False  # a layer_types list that names MLPs lists attention and MLP apart
     first_norms: int | None = None  # norms of layer 0, when it differs
     single: bool = False  # each layer is a mixer or an MLP, not both
@@ -222,6 +223,7 @@ TRAITS: Final[dict[str, Traits]] = {
             ("full", "num_key_value_heads", "num_global_key_value_heads"),
         ),
         type_keys_if=("num_key_value_heads", "attention_k_eq_v"),
+        implied=(("enable_moe_block", "num_experts"), ("attention_k_eq_v", "num_global_key_value_heads")),
     ),
     "glm": Traits(out_bias=False),
     "glm4": _GLM4,
@@ -366,7 +368,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "phimoe": Traits(
         norm=LAYER_NORM, window=True, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False
     ),
-    "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp_bias=False),
+    "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp="half", mlp_bias=False),
     "qwen2": _QWEN2,
     "qwen2_moe": _QWEN2_MOE,
     "qwen2_vl_text": _QWEN2,
@@ -379,7 +381,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "qwen3_5_moe_text": _QWEN3_NEXT,
     "qwen3_vl_text": replace(_QWEN3, order="full", window=False),
     "qwen3_vl_moe_text": replace(_QWEN3_MOE, order="full", window=False),
-    "recurrent_gemma": Traits(order="block_types", linear="rg_lru", window=True, out_bias=True, mlp="half"),
+    "recurrent_gemma": Traits(
+        order="block_types", linear="rg_lru", window=True, out_bias=True, mlp="half", mlp_bias=True
+    ),
     "seed_oss": Traits(out_bias="attention_out_bias"),
     "smollm3": Traits(window=True, order="sliding_if_used"),
     "stablelm": Traits(
