@@ -84,7 +84,7 @@ def changes(load: workload.Workload) -> None:
             spare = words.gib(float(change.report.headroom_bytes))
             st.markdown(f"**{gpu.title}:** {change.label}, then {spare} to spare", width="content")
             boards = gpu.devices // max(1, load.scenario.gpu_count)
-            value = change.value // boards if change.kind == "gpus" else change.value
+            value = -(-int(change.value) // boards) if change.kind == "gpus" else change.value
             st.button(
                 "Apply",
                 key=f"apply-{gpu.id}",
@@ -131,8 +131,11 @@ def format_matrix(load: workload.Workload) -> None:
         "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
         "A dash: the GPU cannot run it. Press a cell to use that GPU and format."
     )
+    reasons = sorted({why for cells in rows.values() for *_, why in cells})
+    number = {why: i for i, why in enumerate(reasons)}
     matrix.draw(
         {
+            "reasons": reasons,
             "formats": [fmt.label for fmt in formats],
             "ids": [fmt.id for fmt in formats],
             "current": next(k for k, fmt in enumerate(formats) if fmt.id == load.weight_format.id),
@@ -142,7 +145,7 @@ def format_matrix(load: workload.Workload) -> None:
                     "name": gpu.name,
                     "memory": words.gib(gpu.capacity_bytes),
                     "pinned": gpu.id in scenario.gpus,
-                    "cells": rows[gpu.id],
+                    "cells": [[*cell, number[why]] for *cell, why in rows[gpu.id]],
                 }
                 for gpu in gpus
             ],

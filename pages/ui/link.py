@@ -70,6 +70,15 @@ def _switch(text: str) -> bool:
     return text == "1"
 
 
+def _list(text: str) -> tuple[str, ...]:
+    if text == LIST_SEPARATOR:  # a list that was emptied
+        return ()
+    parts = tuple(text.split(LIST_SEPARATOR))
+    if not all(parts):
+        raise LinkError("has an empty name in it")
+    return parts
+
+
 def pack_config(config_json: str) -> str:
     """A compact config.json as URL-safe text.
 
@@ -115,10 +124,7 @@ TEXT = Codec(lambda text: text, str)
 INTEGER = Codec(_integer, str)
 NUMBER = Codec(_number, lambda value: f"{value:.9f}".rstrip("0").rstrip("."))
 SWITCH = Codec(_switch, lambda value: "1" if value else "0")
-LIST = Codec(
-    lambda text: tuple(part for part in text.split(LIST_SEPARATOR) if part),
-    lambda values: LIST_SEPARATOR.join(values),
-)
+LIST = Codec(_list, LIST_SEPARATOR.join)
 CONFIG = Codec(unpack_config, pack_config)
 
 

@@ -52,11 +52,18 @@ PAGES: tuple[PageSpec, ...] = (
 
 
 def navigation() -> tuple[PageSpec, StreamlitPage]:
-    """Declare the pages; the one that the address asks for. The first page is the landing page."""
-    pages = [st.Page(f"pages/{spec.name}.py", title=spec.menu, default=spec is PAGES[0]) for spec in PAGES]
+    """Declare the pages; the one that the address asks for. The first page is the landing page.
+
+    Streamlit serves the landing page at the root alone, so its own name is declared a second time, hidden.
+    """
+    first, *others = PAGES
+    pages = [
+        st.Page(f"pages/{first.name}.py", title=first.menu, url_path="home", default=True),
+        *(st.Page(f"pages/{spec.name}.py", title=spec.menu) for spec in others),
+        st.Page(f"pages/{first.name}.py", title=first.menu, url_path=first.name, visibility="hidden"),
+    ]
     chosen = st.navigation(pages, position="top")
-    spec = next((spec for spec in PAGES if spec.menu == chosen.title), PAGES[0])
-    return spec, chosen
+    return next(spec for spec in PAGES if spec.menu == chosen.title), chosen
 
 
 def view() -> Scenario:

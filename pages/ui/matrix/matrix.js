@@ -38,7 +38,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
       cell.dataset.state = state;
       cell.dataset.how = how;
       cell.dataset.here = gpu.pinned && k === data.current ? 1 : 0;
-      cell.title = why;
+      cell.title = data.reasons[why];
       cell.onclick = how === "no" ? null : () => setTriggerValue("chosen", { gpu: gpu.id, format: data.ids[k] });
     });
   });
