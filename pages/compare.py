@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from pages.ui import catalogue, compare_draw, shell
+from pages.ui import compare_draw, shell
 from pages.ui.compare_choices import PRECISIONS
 from pages.ui.compare_select import Filters, choose
 from pages.ui.compare_views import bandwidth_view, map_view, roofline_view, tensor_view, watt_view
 
 scenario = shell.view()
 filters = Filters.of(scenario)
-choice = choose(catalogue.gpus(), scenario.gpus, filters, scenario.baseline)
+choice = choose(scenario.gpus, filters, scenario.baseline)
 precision = PRECISIONS[scenario.precision]
 
 compare_draw.view_picker()

@@ -69,10 +69,8 @@ def filter_controls(choice: Choice, filters: Filters) -> None:
 
 def table_controls(choice: Choice) -> None:
     """Baseline and column groups of the table."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        _baseline(choice)
-        groups = compare_table.groups()
-        _pills("Columns (none pressed: the essentials)", "column_groups", groups)
+    _baseline(choice)
+    _pills("Columns (none pressed: the essentials)", "column_groups", compare_table.groups())
 
 
 def chart_controls(
@@ -125,6 +123,7 @@ def spec_table(choice: Choice, groups: Collection[str]) -> None:
         on_select="rerun",
         selection_mode=["single-row", "single-cell"],
         placeholder=DASH,
+        hide_index=True,
         height=min(ROW_LIMIT_PX, 35 * (len(frame) + 2) + 3),
         column_config=_column_config(columns, relative),
         alt="Specifications of the chosen GPUs, one row per card, columns in groups.",
@@ -186,8 +185,8 @@ def _baseline(choice: Choice) -> None:
 
 
 def _column_config(columns: list[compare_table.TableColumn], relative: bool) -> dict[Any, Any]:
-    config: dict[Any, Any] = {0: st.column_config.TextColumn("GPU", width=NAME_PX, pinned=True)}
-    for i, column in enumerate(columns, start=1):
+    config: dict[Any, Any] = {1: st.column_config.TextColumn(compare_table.NAME, width=NAME_PX, pinned=True)}
+    for i, column in enumerate(columns, start=2):
         style = compare_table.number_format(column, relative)
         if style is None:
             config[i] = st.column_config.TextColumn(column.title, help=column.help)

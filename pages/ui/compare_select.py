@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from calculators.scenario import FIRST_YEAR, LAST_YEAR, MAX_MEMORY_GB, Scenario
-from pages.ui.catalogue import slug
+from pages.ui.catalogue import gpus, slug
 from pages.ui.compare_choices import form_class
 
 ANY_MEMORY: Final = (0, MAX_MEMORY_GB)
@@ -85,15 +86,23 @@ class Choice:
         return self.is_pinned(position) or self.rows.index[position] == self.baseline
 
 
-def choose(frame: pd.DataFrame, pins: Collection[str], filters: Filters, baseline: str = "") -> Choice:
+@cache
+def cards(pre_release: bool) -> pd.DataFrame:
+    """The spec frame, with or without cards that cannot be bought yet. Do not change what it returns."""
+    frame = gpus()
+    return frame if pre_release else frame[frame["released"].to_numpy(dtype=bool)]
+
+
+def choose(pins: Collection[str], filters: Filters, baseline: str = "") -> Choice:
     """Apply the filters; pinned cards and the baseline stay whatever they say, unless not released."""
-    everything = frame if filters.pre_release else frame[frame["released"].to_numpy(dtype=bool)]
+    everything = cards(filters.pre_release)
     pinned = tuple(pin for pin in pins if pin in everything.index)
     compared = baseline if baseline in everything.index else None
     kept = dict.fromkeys((*pinned, *([compared] if compared else [])))
     passing = everything.index[_passing(everything, filters)]
     others = [] if filters.pinned_only else [i for i in passing if i not in kept]
-    return Choice(everything.loc[[*kept, *others]], everything, pinned, compared, len(passing))
+    rows = everything.take(everything.index.get_indexer([*kept, *others]))
+    return Choice(rows, everything, pinned, compared, len(passing))
 
 
 def _ordered(one: int, other: int) -> tuple[int, int]:

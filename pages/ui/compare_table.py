@@ -19,10 +19,11 @@ from pages.ui.compare_text import short_name
 from pages.ui.compare_types import type_states
 
 GIB: Final = 2**30
-PLAIN: Final = "plain"
+PLAIN: Final = "%d"
 LOCALIZED: Final = "localized"
 TIMES: Final = "%.2f ×"
 STAR: Final = "★ "
+NAME: Final = "GPU"
 
 Values = Callable[[pd.DataFrame], np.ndarray | list[str]]
 
@@ -147,12 +148,10 @@ _RATIO_UNITS: Final = {"GB", "GB/s", "TFLOPS", "TOPS", "W", "USD", "MiB"}
 _UNGROUPED_NUMBERS: Final = {"release_year", "pcie_gen", "pcie_lanes", "tensor_core_gen"}
 
 ESSENTIALS: Final = (
-    "vendor",
-    "architecture",
-    "release_year",
     "memory_gb",
     "visible_gib",
     "usable_gib",
+    "usable_basis",
     "memory_type",
     "bandwidth_gb_per_s",
     "dense_fp16_tflops",
@@ -168,6 +167,9 @@ ESSENTIALS: Final = (
     "tflops_per_watt",
     "launch_price_usd",
     "street_price_usd",
+    "vendor",
+    "architecture",
+    "release_year",
 )
 
 
@@ -205,7 +207,7 @@ def groups() -> Mapping[str, str]:
 def columns_of(chosen: Collection[str]) -> list[TableColumn]:
     """The columns of the chosen groups, or the essentials when none is chosen."""
     if not chosen:
-        return [all_columns()[name] for name in all_columns() if name in ESSENTIALS]
+        return [all_columns()[name] for name in ESSENTIALS]
     return [column for column in all_columns().values() if slug(column.group) in chosen]
 
 
@@ -214,7 +216,7 @@ def row_names(choice: Choice) -> list[str]:
     names = []
     for i, name in enumerate(choice.rows["name"]):
         star = STAR if choice.is_pinned(i) else ""
-        base = " (baseline)" if choice.rows.index[i] == choice.baseline else ""
+        base = " · base" if choice.rows.index[i] == choice.baseline else ""
         names.append(f"{star}{short_name(str(name))}{base}")
     return names
 
@@ -222,9 +224,10 @@ def row_names(choice: Choice) -> list[str]:
 def table(choice: Choice, columns: list[TableColumn]) -> pd.DataFrame:
     """The table to draw: header of two levels (group, title), NaN or None where nothing is known.
 
-    With a baseline the ratio columns hold multiples of its figure, NaN where either is missing.
+    The first column names the card. With a baseline the ratio columns hold multiples of its figure, NaN where
+    either is missing.
     """
-    data: dict[tuple[str, str], object] = {}
+    data: dict[tuple[str, str], object] = {("", NAME): row_names(choice)}
     base = None if choice.baseline is None else list(choice.rows.index).index(choice.baseline)
     for column in columns:
         values = column.values(choice.rows)
@@ -232,7 +235,7 @@ def table(choice: Choice, columns: list[TableColumn]) -> pd.DataFrame:
             numbers = np.array(values, dtype=float)
             values = relative_to(numbers, numbers[base]) if base is not None and column.ratio else numbers
         data[(column.group, column.title)] = values
-    return pd.DataFrame(data, index=pd.Index(row_names(choice), name="GPU"))
+    return pd.DataFrame(data)
 
 
 def number_format(column: TableColumn, relative: bool) -> str | None:

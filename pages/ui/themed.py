@@ -19,6 +19,7 @@ PALETTE: Final = 8
 def _tokens() -> tuple[tuple[str, ...], str]:
     """The palette and the strong text colour of Streamlit's Plotly template."""
     import plotly.io  # not before a chart is drawn
+    import streamlit  # noqa: F401  # registers its template
 
     template = plotly.io.templates["streamlit"].to_plotly_json()
     strong = template["data"]["table"][0]["cells"]["font"]["color"]

@@ -1,0 +1,305 @@
+"""The Compare figures as plain dicts: order, values, text, marks; no colour, nothing unknown drawn as zero."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pages.ui.compare_choices import PRECISIONS
+from pages.ui.compare_labels import Box, Mark, place, text_box
+from pages.ui.compare_select import Choice, Filters, cards, choose, floats
+from pages.ui.compare_types import sparse_values
+from pages.ui.compare_views import (
+    MOST_BARS,
+    MOST_POINTS,
+    ChartView,
+    bandwidth_view,
+    map_view,
+    roofline_view,
+    tensor_view,
+    watt_view,
+)
+from pages.ui.figures_compare import Axis, Bar, Point, bars, scatter
+from pages.ui.themed import PALETTE, themed
+
+PINS = ("h100-sxm5-80gb", "a100-sxm4-80gb", "rtx-a6000-48gb", "l40s-48gb", "rtx-4090-24gb")
+FP16, FP8 = PRECISIONS["fp16"], PRECISIONS["fp8"]
+COLOUR = re.compile(r"#[0-9a-f]{3,8}\b|\brgba?\(|\bhsl", re.IGNORECASE)
+
+
+def every_view(choice: Choice) -> Iterator[ChartView]:
+    yield bandwidth_view(choice)
+    yield map_view(choice)
+    for precision in PRECISIONS.values():
+        yield tensor_view(choice, precision, False)
+        yield tensor_view(choice, precision, True)
+        yield watt_view(choice, precision)
+        yield roofline_view(choice, precision)
+
+
+def drawn(view: ChartView) -> list[tuple[str, float]]:
+    """The bars of a bar view from top to bottom."""
+    assert view.figure is not None
+    found = {}
+    for trace in view.figure["data"]:
+        found |= dict(zip(trace["y"], trace["x"], strict=True))
+    order = reversed(view.figure["layout"]["yaxis"]["categoryarray"])
+    return [(name.replace("<br>", " "), found[name]) for name in order]
+
+
+@pytest.fixture(scope="module")
+def everything() -> Choice:
+    return choose(PINS, Filters(), "a100-sxm4-80gb")
+
+
+def test_no_figure_names_a_colour(everything: Choice) -> None:
+    for view in every_view(everything):
+        assert not COLOUR.search(json.dumps(view.figure)), view.title
+        assert '"color' not in json.dumps(view.figure), view.title
+
+
+def test_figures_are_plain_json_without_nan(everything: Choice) -> None:
+    for view in every_view(everything):
+        json.dumps(view.figure, allow_nan=False)
+
+
+def test_bars_are_sorted_and_capped(everything: Choice) -> None:
+    for view in (
+        bandwidth_view(everything),
+        tensor_view(everything, FP16, False),
+        watt_view(everything, FP16),
+    ):
+        values = [value for _, value in drawn(view)]
+        assert values == sorted(values, reverse=True)
+        assert len(values) == MOST_BARS
+        assert min(values) > 0
+
+
+def test_bars_hold_the_published_figures() -> None:
+    view = bandwidth_view(choose(PINS, Filters(pinned_only=True)))
+    # NVIDIA data sheets: H100 SXM, A100 80GB SXM, RTX 4090, L40S, RTX A6000
+    assert [value for _, value in drawn(view)] == [3350, 2039, 1008, 864, 768]
+    dense = tensor_view(choose(PINS, Filters(pinned_only=True)), FP16, False)
+    assert [value for _, value in drawn(dense)] == [989.4, 362.05, 312, 165.2, 154.8]
+
+
+def test_every_bar_says_its_number_and_pinned_ones_carry_a_star(everything: Choice) -> None:
+    view = bandwidth_view(everything)
+    for trace in view.figure["data"]:
+        assert len(trace["text"]) == len(trace["x"])
+        assert all(
+            f"{value:,.0f}" in text
+            for value, text in zip(trace["x"], trace["text"], strict=True)
+            if value > 999
+        )
+        assert all(name.startswith("★") is (trace["name"] == "Pinned") for name in trace["y"])
+
+
+def test_a_card_without_the_figure_has_no_bar_and_is_counted() -> None:
+    choice = choose(("mi350p-144gb", "h100-sxm5-80gb"), Filters(pinned_only=True))
+    view = bandwidth_view(choice)
+    assert [name for name, _ in drawn(view)] == ["★ NVIDIA H100 SXM5 80GB"]
+    assert any("1 of the chosen cards has no published memory bandwidth" in note for note in view.notes)
+    assert "MI350P" not in view.numbers.to_string()
+
+
+def test_nothing_known_means_no_figure_and_a_sentence() -> None:
+    view = tensor_view(choose(("apple-m4-max",), Filters(pinned_only=True)), FP8, False)
+    assert view.figure is None
+    assert "None of the chosen cards" in view.takeaway
+
+
+def test_dense_and_sparse_never_share_a_figure(everything: Choice) -> None:
+    for precision in PRECISIONS.values():
+        dense_of = dict(zip(everything.rows["name"], floats(everything.rows[precision.column]), strict=True))
+        sparse_of = dict(zip(everything.rows["name"], sparse_values(everything.rows, precision), strict=True))
+        for sparse, truth in ((False, dense_of), (True, sparse_of)):
+            view = tensor_view(everything, precision, sparse)
+            if view.figure is None:
+                continue
+            for name, value in drawn(view):
+                assert value == pytest.approx(truth[name.removeprefix("★ ")]), (view.title, name)
+            assert ("sparse" in view.title) is sparse
+            assert ("sparse" in view.figure["layout"]["xaxis"]["title"]["text"]) is sparse
+
+
+def test_sparse_bars_are_all_hatched_and_dense_ones_only_with_a_half_rate(everything: Choice) -> None:
+    sparse = tensor_view(everything, FP8, True)
+    assert {s for t in sparse.figure["data"] for s in t["marker"]["pattern"]["shape"]} == {"/"}
+    dense = tensor_view(choose(PINS, Filters(pinned_only=True)), FP16, False)
+    hatched = {
+        name: shape
+        for t in dense.figure["data"]
+        for name, shape in zip(t["y"], t["marker"]["pattern"]["shape"], strict=True)
+    }
+    # Ada whitepaper, appendix A: GeForce halves FP16 with FP32 accumulate; RTX A6000, L40S, A100, H100 do not
+    assert [name for name, shape in hatched.items() if shape] == ["★ NVIDIA GeForce RTX<br>4090 24GB"]
+    assert any("330.3 FP16 acc." in text for t in dense.figure["data"] for text in t["text"])
+    assert any("half rate with FP32 accumulate" in note for note in dense.notes)
+
+
+def test_baseline_multiples_stand_beside_the_bars(everything: Choice) -> None:
+    view = bandwidth_view(everything)
+    texts = {name: text for t in view.figure["data"] for name, text in zip(t["y"], t["text"], strict=True)}
+    assert texts["★ NVIDIA H100 SXM5<br>80GB"] == "3,350 · 1.64×"  # 3350 / 2039
+    assert texts["★ NVIDIA A100 SXM4<br>80GB"].endswith("1.00×")
+
+
+def test_axes_do_not_move_with_the_filters() -> None:
+    wide, narrow = choose(PINS, Filters()), choose(("rtx-3060-12gb",), Filters(pinned_only=True))
+    for view in (bandwidth_view, map_view, lambda c: roofline_view(c, FP16), lambda c: watt_view(c, FP16)):
+        one, other = view(wide).figure["layout"], view(narrow).figure["layout"]
+        assert one["xaxis"]["range"] == other["xaxis"]["range"]
+        if one["yaxis"].get("range"):
+            assert one["yaxis"]["range"] == other["yaxis"]["range"]
+
+
+def test_points_lie_inside_the_axes_and_are_few(everything: Choice) -> None:
+    for view in (map_view(everything), roofline_view(everything, FP16)):
+        layout = view.figure["layout"]
+        points = 0
+        for trace in view.figure["data"]:
+            if trace["mode"] != "markers+text":
+                continue
+            points += len(trace["x"])
+            for axis, values in (("xaxis", trace["x"]), ("yaxis", trace["y"])):
+                low, high = layout[axis]["range"]
+                assert all(low <= math.log10(v) <= high for v in values)
+            assert all(trace["text"])
+        assert 0 < points <= MOST_POINTS
+
+
+def test_vendors_differ_in_symbol_not_only_in_colour(everything: Choice) -> None:
+    view = map_view(choose((), Filters()))
+    symbols = [trace["marker"]["symbol"][0] for trace in view.figure["data"]]
+    assert len(set(symbols)) == len(symbols) > 1
+
+
+def test_every_number_in_a_crowd_is_explained() -> None:
+    for precision in PRECISIONS.values():
+        view = roofline_view(choose(PINS, Filters()), precision)
+        texts = [t for trace in view.figure["data"] if "markers" in trace["mode"] for t in trace["text"]]
+        numbers = {t for t in texts if t.isdigit()}
+        key = next((note for note in view.notes if note.startswith("Numbered points")), "")
+        assert numbers == set(re.findall(r"(?:: |; )(\d+) = ", key))
+
+
+def test_ridge_points_are_written_at_the_cards() -> None:
+    view = roofline_view(choose(("h100-sxm5-80gb",), Filters(pinned_only=True)), FP16)
+    assert view.figure["data"][0]["text"] == ["★ H100 SXM5 80GB · 295"]  # 989.4e12 / 3350e9
+    assert view.numbers["Ridge point, FLOP per byte"].tolist() == ["295.3"]
+
+
+def test_ridge_lines_join_equal_flop_per_byte() -> None:
+    lines = roofline_view(choose(PINS, Filters()), FP16).figure["data"][-1]
+    assert lines["mode"] == "lines+text"
+    for i in range(0, len(lines["x"]), 3):
+        ridge = float(lines["text"][i + 1].replace(",", ""))
+        for x, y in zip(lines["x"][i : i + 2], lines["y"][i : i + 2], strict=True):
+            assert y * 1000 / x == pytest.approx(ridge)
+
+
+def test_marker_area_follows_power_and_unknown_power_is_hollow() -> None:
+    view = map_view(choose(("h100-sxm5-80gb", "h100-pcie-80gb", "apple-m2-ultra"), Filters(pinned_only=True)))
+    sizes, symbols = {}, {}
+    for trace in view.figure["data"]:
+        for name, size, symbol in zip(
+            trace["customdata"], trace["marker"]["size"], trace["marker"]["symbol"], strict=True
+        ):
+            sizes[name], symbols[name] = size, symbol
+    assert (sizes["H100 SXM5 80GB"] / sizes["H100 PCIe 80GB"]) ** 2 == pytest.approx(700 / 350)
+    hollow = {name for name, symbol in symbols.items() if symbol.endswith("-open")}
+    assert len(hollow) == 1
+    assert "M2 Ultra" in hollow.pop()
+
+
+def test_cards_at_one_place_share_a_point() -> None:
+    axis = Axis("x", 1, 100)
+    points = [
+        Point("B", 10, 10, "NVIDIA"),
+        Point("A", 10, 10, "NVIDIA", pinned=True),
+        Point("C", 50, 50, "NVIDIA"),
+    ]
+    trace = scatter(points, axis, axis).figure["data"][0]
+    assert sorted(trace["text"]) == ["C", "★ A<br>B"]
+
+
+def test_alt_texts_do_not_depend_on_the_cards() -> None:
+    one, other = choose(PINS, Filters()), choose((), Filters(vendors=("amd",)))
+    for a, b in zip(every_view(one), every_view(other), strict=True):
+        assert a.alt == b.alt
+        assert a.alt.endswith(".")
+
+
+def test_the_theme_adds_the_palette_and_changes_nothing_else(everything: Choice) -> None:
+    figure = bandwidth_view(everything).figure
+    before = json.dumps(figure)
+    dressed = themed(figure)
+    assert json.dumps(figure) == before
+    assert len(dressed["layout"]["template"]["layout"]["colorway"]) == PALETTE
+    assert dressed["data"] is figure["data"]
+    assert dressed["layout"]["xaxis"]["range"] == figure["layout"]["xaxis"]["range"]
+
+
+def test_our_theme_defines_the_colours_that_are_used() -> None:
+    import tomllib
+    from pathlib import Path
+
+    config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
+    for mode in ("light", "dark"):
+        assert len(config["theme"][mode]["chartCategoricalColors"]) >= PALETTE
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 260), st.floats(0, 480), st.floats(3, 16), st.integers(1, 30)),
+        min_size=1,
+        max_size=20,
+    ),
+    st.floats(1, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_names_never_overlap_on_a_phone_or_wider(crowd: list[Any], stretch: float) -> None:
+    marks = [Mark(x, y, radius, "x" * length) for x, y, radius, length in crowd]
+    placed = place(marks, 260, 480)
+    boxes: list[Box] = []
+    for mark, label in zip(marks, placed, strict=True):
+        if label.number is None:
+            wide = Mark(mark.x * stretch, mark.y, mark.radius, mark.name)
+            box = text_box(wide, label.text, label.side)
+            assert box.left >= 0
+            assert box.right <= 260 * stretch + 1e-6
+            assert not any(box.meets(other) for other in boxes)
+            boxes.append(box)
+    assert sorted(p.number for p in placed if p.number) == list(
+        range(1, 1 + sum(bool(p.number) for p in placed))
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("abc ", min_size=1).filter(str.strip), st.floats(0.1, 1e4)),
+        unique_by=lambda t: t[0],
+    )
+)
+@settings(deadline=None)
+def test_bars_keep_every_row(rows: list[tuple[str, float]]) -> None:
+    figure = bars([Bar(name, value, str(value)) for name, value in rows], "x", 1e4)
+    assert sum(len(trace["x"]) for trace in figure["data"]) == len(rows)
+    assert sum(sum(trace["x"]) for trace in figure["data"]) == pytest.approx(sum(value for _, value in rows))
+
+
+def test_pre_release_cards_widen_the_axis_only_when_asked_for() -> None:
+    most = float(np.nanmax(floats(cards(True)["bandwidth_gb_per_s"])))
+    assert most > 20_000  # Rubin and MI455X as announced
+    usual = bandwidth_view(choose(PINS, Filters())).figure["layout"]["xaxis"]["range"][1]
+    asked = bandwidth_view(choose(PINS, Filters(pre_release=True))).figure["layout"]["xaxis"]["range"][1]
+    assert usual < most < asked
