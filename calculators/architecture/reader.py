@@ -95,7 +95,7 @@ def language_fields(root: Fields) -> Fields:
     for _ in range(2):  # an omni config nests twice: thinker_config.text_config
         for key in TEXT_KEYS:
             default = found.defaults.get(key)
-            written = found.raw(key) if key in found.data else None
+            written = found.mapping(key) if key in found.data else None
             if written is None and isinstance(default, Mapping):
                 if found.explicit("hidden_size") or found.explicit("num_hidden_layers"):
                     extra = {k: v for k, v in default.items() if k not in ("model_type", "optional")}
