@@ -1,11 +1,13 @@
-"""The Compare figures as plain dicts: order, values, text, marks; no colour, nothing unknown drawn as zero."""
+"""The Compare figures as plain dicts: order, values, text and marks, no colour, no unknown drawn as zero."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -250,9 +252,6 @@ def test_the_theme_adds_the_palette_and_changes_nothing_else(everything: Choice)
 
 
 def test_our_theme_defines_the_colours_that_are_used() -> None:
-    import tomllib
-    from pathlib import Path
-
     config = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())
     for mode in ("light", "dark"):
         assert len(config["theme"][mode]["chartCategoricalColors"]) >= PALETTE
