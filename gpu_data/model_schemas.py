@@ -1,7 +1,11 @@
 """What one row of the model catalogue holds, and what each field is worth.
 
 A model is one `[[model]]` table in `gpu_data/models/<family>.toml` plus its `config.json` as
-`gpu_data/models/<id>.json`. The config is the evidence: parameters, layers and cache are computed from it.
+`gpu_data/models/<id>.json`. To add a model, add those two (a new family is a new file that starts with
+`family = "..."`) and run the tests: `gpu_data.model_checks` names file, row and field of anything wrong.
+
+The config is the evidence: parameters, layers and cache are computed from it, never from the row. Keys that
+no calculation reads (tokens, sampling, file versions) may be left out of it.
 Everything in the row is for people to read. In particular `license_label`, `gated`,
 `published_params_label` and `published_active_label` are the values commonly stated; they were not looked up
 one by one and nothing may be computed from them. `native_weight_dtype` says in words what the config's
