@@ -277,6 +277,10 @@ def _message_queries(fields: Fields, traits: Traits, layers: int) -> tuple[Weigh
     return (vector(Role.OTHER, hidden_size(fields), copies=4 * looped),) if looped > 0 else ()
 
 
+def _rotary_scale(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:
+    return (vector(Role.OTHER, fields.integer("qk_rope_head_dim") // 2),)  # learned frequencies
+
+
 OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "altup": _altup_outside,
     "extra_token_rows": _extra_token_rows,
@@ -291,6 +295,7 @@ OUTSIDE_EXTRAS: Final[dict[str, OutsideExtra]] = {
     "final_query": _width_vector,
     "message_queries": _message_queries,
     "residual_scales": _residual_scales_outside,
+    "rotary_scale": _rotary_scale,
     "rwkv": _rwkv_outside,
     "shared_blocks": _shared_blocks,
 }

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from calculators.architecture.class_defaults import CLASS_DEFAULTS
+from calculators.architecture.class_defaults import CLASS_DEFAULTS, KEY_ALIASES
 from calculators.architecture.layout import ConfigRefused
 
 #: Canonical name -> spellings met in published configs, tried in order.
@@ -32,6 +32,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "n_head",
         "n_heads",
         "num_heads",
+        "attention_heads",
         "decoder_attention_heads",
     ),
     "num_key_value_heads": (
@@ -47,6 +48,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "head_dim": ("head_dim", "attention_head_dim", "kv_channels", "d_kv", "attention_head_size", "d_head"),
     "v_head_dim": ("v_head_dim", "value_head_dim"),
     "intermediate_size": (
+        "block_ff_dim",
         "intermediate_size",
         "ffn_dim",
         "n_inner",
@@ -98,7 +100,7 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
         "num_shared_expert",
     ),
     "sliding_window": ("sliding_window", "attention_window_size", "sliding_window_size", "window_size"),
-    "tie_word_embeddings": ("tie_word_embeddings", "tie_embeddings"),
+    "tie_word_embeddings": ("tie_embedding", "tie_word_embeddings", "tie_embeddings"),
     "dtype": ("dtype", "torch_dtype"),
     "first_k_dense_replace": ("first_k_dense_replace", "num_dense_layers", "n_dense_layers", "dense_mlp_idx"),
     "linear_conv_kernel_dim": ("linear_conv_kernel_dim", "short_conv_kernel_size"),
@@ -259,9 +261,10 @@ class Fields:
                     return value, key
                 null = True
         if not null:
+            secondary = KEY_ALIASES.get(self.model_type, {})
             for key in spellings:
                 value = self.defaults.get(key)
-                if value is not None:
+                if value is not None and secondary.get(key) not in self.defaults:
                     return value, key
         return None, name
 

@@ -108,7 +108,10 @@ def _qk_norms(fields: Fields, traits: Traits, h: Heads, tensors: int) -> tuple[W
     if not traits.qk_norm or not flag(fields, traits.qk_norm_if):
         return ()
     count = traits.qk_norm_vectors
-    if traits.qk_norm == "head":
+    kind = traits.qk_norm
+    if kind == "qk_norm_type":
+        kind = "head" if fields.word("qk_norm_type", "olmo") == "qwen3" else "width"
+    if kind == "head":
         return norms(h.head_dim, count, tensors)
     q, k = h.heads * h.head_dim, h.kv_heads * h.head_dim
     return (*norms(q, count), *norms(k, count))  # over the width, or one per head and channel: the same count

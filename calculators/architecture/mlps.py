@@ -173,6 +173,8 @@ SHARED_WIDTH_KEYS: Final = (
     "shared_expert_intermediate_size",
     "moe_shared_expert_intermediate_size",
     "shared_experts_intermediate_size",
+    "share_expert_dim",
+    "share_expert_dims",
 )
 
 

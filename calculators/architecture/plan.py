@@ -17,6 +17,7 @@ TYPE_NAMES: Final[dict[str, str]] = {
     "global_attention": "full",
     "*": "full",
     "sliding_attention": "sliding",
+    "reference_sliding_attention": "full",  # the prompt is kept whole
     "sliding_window_attention": "sliding",
     "sliding": "sliding",
     "local": "sliding",
@@ -479,6 +480,13 @@ def sparse_layers(fields: Fields, traits: Traits, layers: int) -> tuple[bool, ..
     listed = fields.words("mlp_layer_types", layers, longer=True)
     if listed:
         return tuple(name not in ("dense", "mlp") for name in listed)
+    if fields.has("moe_layers_enum"):  # Step: a comma-separated text or a list
+        written = fields.raw("moe_layers_enum")
+        numbers = written.split(",") if isinstance(written, str) else fields.integers("moe_layers_enum")
+        if not all(str(number).strip().isdecimal() for number in numbers):
+            raise fields.refuse("moe_layers_enum", "must hold layer numbers")
+        chosen = {int(number) for number in numbers}
+        return tuple(i in chosen for i in range(layers))
     if fields.has("moe_layers"):
         chosen = set(fields.integers("moe_layers"))
         return tuple(i in chosen for i in range(layers))

@@ -22,7 +22,7 @@ from calculators.architecture.plan import (
     sparse_layers,
 )
 from calculators.architecture.quantization import read_quantization
-from calculators.architecture.traits import PLAIN, SAME_AS, TRAITS, Traits
+from calculators.architecture.traits import PLAIN, SAME_AS, TIED_BY_TEXT, TRAITS, Traits
 
 Mixer = Callable[[Fields, Traits, str], Part]
 
@@ -66,14 +66,14 @@ def read_config(config: Mapping[str, object]) -> Architecture:
     if special is not None:
         arch = special(root)
     else:
-        text = language_fields(root)
+        owner, text = language_fields(root)
         if text is not root and root.model_type and not root.known:
             root.assume(
                 f"model_type {root.model_type!r} is not known: its language model is read by its keys, "
                 "and what else it holds only as far as its keys describe it"
             )
         traits = family_traits(text)
-        arch = decoder(root, text, traits)
+        arch = decoder(root, owner, text, traits)
         note_unread(text)
     return replace(arch, quantization=read_quantization(config), assumptions=root.notes.lines())
 
@@ -86,12 +86,14 @@ def note_unread(text: Fields) -> None:
         text.assume(f"not used in the count: {names}")
 
 
-def language_fields(root: Fields) -> Fields:
-    """The language model's own fields: a nested text config if there is one, else the root.
+def language_fields(root: Fields) -> tuple[Fields, Fields]:
+    """The config that holds the language model, and the language model's own fields.
+
+    They are the same for a plain decoder; else the second is the nested text config of the first.
 
     A flat composite config (text keys at the root of a vision model) takes the defaults of its text part.
     """
-    found = root
+    owner = found = root
     for _ in range(2):  # an omni config nests twice: thinker_config.text_config
         for key in TEXT_KEYS:
             default = found.defaults.get(key)
@@ -99,16 +101,16 @@ def language_fields(root: Fields) -> Fields:
             if written is None and isinstance(default, Mapping):
                 if found.explicit("hidden_size") or found.explicit("num_hidden_layers"):
                     extra = {k: v for k, v in default.items() if k not in ("model_type", "optional")}
-                    return found.retyped(str(default.get("model_type", "")), extra)
+                    return found, found.retyped(str(default.get("model_type", "")), extra)
                 written = default
             if isinstance(written, Mapping):
                 nested = found.sub(key)
                 if nested is not None:
-                    found = nested
+                    owner, found = found, nested
                     break
         else:
             break
-    return found
+    return owner, found
 
 
 def family_traits(fields: Fields) -> Traits:
@@ -165,17 +167,19 @@ def inferred_traits(fields: Fields) -> Traits:
     return traits
 
 
-def decoder(root: Fields, text: Fields, traits: Traits) -> Architecture:
+def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Architecture:
     """A causal decoder, with whatever towers stand beside it."""
-    text = merge_nested(text, traits)
+    original, text = text, merge_nested(text, traits)
+    owner = text if owner is original else owner
     width = text.integer("hidden_size")
     vocab = text.integer("vocab_size")
     count = layer_count(text, traits)
     layers, views = stack(text, traits, count)
     headed = traits.has_head and has_lm_head(root)
-    tied = tied_embeddings(root, text, traits)
+    tied = tied_embeddings(owner, text, traits)
     embedding_width = text.integer("word_embed_proj_dim", default=width)
-    outside = [Weight(Role.EMBEDDING, (vocab, embedding_width), Shard.VOCAB)]
+    extra_rows = text.integer(traits.extra_rows, default=0, low=0) if traits.extra_rows else 0
+    outside = [Weight(Role.EMBEDDING, (vocab + extra_rows, embedding_width), Shard.VOCAB)]
     if traits.positions is not None and flag(text, traits.positions_if, True):
         rows = text.integer("max_position_embeddings") + traits.positions
         outside.append(Weight(Role.POSITION, (rows, width)))
@@ -230,15 +234,19 @@ def merge_nested(text: Fields, traits: Traits) -> Fields:
     return text.replaced(**lifted) if lifted else text
 
 
-def tied_embeddings(root: Fields, text: Fields, traits: Traits) -> bool:
+def tied_embeddings(owner: Fields, text: Fields, traits: Traits) -> bool:
     """Whether the head is the embedding table. In a composite config the root decides."""
     if isinstance(traits.tie, bool):
         return traits.tie
-    if root is text or root.data is text.data:
-        return text.flag("tie_word_embeddings", root.flag("tie_word_embeddings"))
-    if root.explicit("tie_word_embeddings"):
-        return root.flag("tie_word_embeddings")
-    return root.flag("tie_word_embeddings") or text.flag("tie_word_embeddings")
+    if owner.data is text.data:
+        return text.flag("tie_word_embeddings", owner.flag("tie_word_embeddings"))
+    if not owner.has("tie_word_embeddings"):
+        return text.flag("tie_word_embeddings")
+    if not owner.known:
+        return owner.flag("tie_word_embeddings", text.flag("tie_word_embeddings"))
+    if owner.model_type in TIED_BY_TEXT and text.flag("tie_word_embeddings"):
+        return True
+    return owner.flag("tie_word_embeddings")
 
 
 def widest_heads(views: list[Fields], traits: Traits) -> mixers.Heads:

@@ -108,6 +108,7 @@ class Traits:
     embedding_norm: int = 0  # parameter vectors of a norm after the embedding
     head_bias: Flag = False
     has_head: bool = True
+    extra_rows: str = ""  # key with rows of the embedding beyond the vocabulary
     head_rows: str = ""  # key with the rows of the head when fewer than the vocabulary
     tie: Flag = "tie_word_embeddings"
     encoder: bool = False
@@ -387,6 +388,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "seed_oss": Traits(out_bias="attention_out_bias"),
     "smollm3": Traits(window=True, order="sliding_if_used"),
     "stablelm": Traits(
+        norms_rule="stablelm",
         norm=LAYER_NORM,
         qkv_bias="use_qkv_bias",
         out_bias=False,
@@ -558,7 +560,7 @@ TRAITS: Final[dict[str, Traits]] = {
         block_norms=4, gate="width", window=True, order="backward_four", mlp_bias=False
     ),
     "muse_spark_text": Traits(
-        block_norms=4,
+        block_norms=3,
         gate="width",
         window=True,
         order="backward_four",
@@ -644,7 +646,29 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "openai-gpt": replace(_GPT, positions=0, final_norm=False),
     "mistral_large4_text": replace(
-        _DSA, index_query="hidden", nope_layers=True, shared_sources=True, extras=("softmax_scaling",)
+        _DSA,
+        index_query="hidden",
+        nope_layers=True,
+        shared_sources=True,
+        extras=("softmax_scaling", "rotary_scale"),
+    ),
+    "paddleocr_vl_text": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
+    "molmo2_text": Traits(
+        qk_norm="qk_norm_type", out_bias=False, mlp_bias=False, extra_rows="additional_vocab_size"
+    ),
+    "step3p5": Traits(
+        qk_norm="head",
+        gate="head",
+        window=True,
+        order="full",
+        sparse="after_three",
+        mlp_bias=False,
+        qkv_bias=False,
+        out_bias=False,
+        type_keys=(("sliding", "num_attention_heads", "num_sliding_attention_heads"),),
+    ),
+    "unlimited_ocr_text": Traits(
+        out_bias="attention_bias", mlp_bias="mlp_bias", shared_bias="mlp_bias", sparse="auto"
     ),
 }
 
@@ -656,3 +680,24 @@ SAME_AS: Final[dict[str, str]] = {
     "iquestcoder": "llama",
     "qwen3_omni_moe_text": "qwen3_moe",
 }
+
+#: Composite families in which the text part's `tie_word_embeddings` also counts; elsewhere the root decides.
+TIED_BY_TEXT: Final = frozenset(
+    {
+        "fast_vlm",
+        "glm4v",
+        "glm4v_moe",
+        "glm_ocr",
+        "hunyuan_vl",
+        "llava",
+        "llava_next_video",
+        "llava_onevision",
+        "minimax_m3_vl",
+        "paddleocr_vl",
+        "perception_lm",
+        "qwen2_5_vl",
+        "qwen2_vl",
+        "shieldgemma2",
+        "video_llama_3",
+    }
+)
