@@ -41,9 +41,13 @@ class Parameter(Frozen):
 
 
 class BatchDefaults(Frozen):
-    """The batch an engine prepares for when nobody says, on GPUs with less than `below_gib` of memory."""
+    """The batch an engine prepares for when nobody says, on GPUs with less than `below_gib` of memory.
+
+    `not_named`: words in a GPU's name that the engine leaves out of this row.
+    """
 
     below_gib: PositiveFloat
+    not_named: tuple[str, ...] = ()
     max_num_batched_tokens: PositiveInt
     max_num_seqs: PositiveInt
     graph_max_batch: PositiveInt | None = None

@@ -8,6 +8,7 @@ from calculators.memory.deployment import (
     Deployment,
     GpuMemory,
     Options,
+    Piece,
     Report,
     Term,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Fleet",
     "GpuMemory",
     "Options",
+    "Piece",
     "Report",
     "Term",
     "allowed_tensor_parallel_sizes",

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from calculators.architecture.layout import Cache, CacheKind
 from calculators.formats import kv_bytes_per_element
-from calculators.memory.deployment import Deployment, Number, Piece
+from calculators.memory.deployment import Deployment, Number, Piece, total_of
 from calculators.memory.shape import LayerClass, Shape, shape_of
 from calculators.memory.split import Stages
 from calculators.memory.weights import stages_for
+from gpu_data.engine_schemas import BatchDefaults
 
 _REPLICATED = (CacheKind.LATENT, CacheKind.INDEXER)
 _NAMES = {
@@ -97,12 +98,19 @@ def batch_defaults(deployment: Deployment, field: str) -> Number:
     rows = deployment.engine.batch_defaults
     capacity = np.asarray(deployment.gpu.capacity_bytes, dtype=np.float64) / 2**30
     values = [float(getattr(row, field) or row.max_num_seqs) for row in rows]
-    if capacity.ndim == 0:
-        for row, value in zip(rows, values, strict=True):
-            if capacity < row.below_gib:
-                return value
-        return values[-1]
-    return np.select([capacity < row.below_gib for row in rows], values, default=values[-1])
+    chosen = np.select([_applies(row, deployment, capacity) for row in rows], values, default=values[-1])
+    return float(chosen) if chosen.ndim == 0 else chosen
+
+
+def _applies(row: BatchDefaults, deployment: Deployment, capacity: NDArray[np.float64]) -> NDArray[np.bool_]:
+    fits = np.asarray(capacity < row.below_gib)
+    if not row.not_named:
+        return fits
+    names = deployment.gpu.names or (deployment.gpu.name,)
+    named = np.array([any(word in name.lower() for word in row.not_named) for name in names])
+    # Several names stand for the first axis of the capacities.
+    shape = (len(names), *(1,) * (capacity.ndim - 1)) if capacity.ndim else ()
+    return fits & ~named.reshape(shape)
 
 
 def batch_tokens(deployment: Deployment) -> Number:
@@ -269,10 +277,20 @@ def bytes_per_token(deployment: Deployment) -> float:
     return float(total.max(initial=0.0))
 
 
+def state_bytes(deployment: Deployment) -> float:
+    """Recurrent and convolution state of one sequence on the fullest device [byte]."""
+    one = deployment.but(concurrency=1, max_model_len=1)
+    kept = [
+        p for p in cache_pieces(one) if p.name.startswith((_NAMES[CacheKind.STATE], _NAMES[CacheKind.CONV]))
+    ]
+    return float(total_of(kept).max())
+
+
 def reported_tokens(deployment: Deployment, pool_bytes: Number) -> Number:
     """Tokens an engine prints for a cache pool of this size: pool bytes / bytes per token, whole blocks.
 
-    SGLang first gives recurrent layers their share of the pool (mamba_full_memory_ratio).
+    SGLang first gives recurrent layers their pool: max_running_requests sequences when that is set, else a
+    share of the memory (mamba_full_memory_ratio).
     """
     engine = deployment.engine
     per_token = bytes_per_token(deployment)
@@ -282,7 +300,8 @@ def reported_tokens(deployment: Deployment, pool_bytes: Number) -> Number:
     pool = np.maximum(np.asarray(pool_bytes, dtype=np.float64), 0)
     ratio = engine.parameters.get("state_to_cache_ratio")
     if ratio is not None and any(c.keeps_state for c in shape.classes):
-        pool = pool / (1 + ratio.value)
+        running = deployment.options.max_num_seqs
+        pool = pool / (1 + ratio.value) if running is None else pool - running * state_bytes(deployment)
     block = engine.parameters["block_tokens"].value if "block_tokens" in engine.parameters else 1.0
     tokens = np.floor(pool / (per_token * block)) * block
     return float(tokens) if tokens.ndim == 0 else tokens

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture
 from gpu_data.engine_schemas import Engine, ErrorBand
-from gpu_data.format_schemas import KvFormat, WeightFormat
+from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 
 Number = float | NDArray[Any]
 Count = int | NDArray[Any]
@@ -28,22 +28,24 @@ VERDICTS = ("does not fit", "tight", "fits")
 class GpuMemory:
     """The memory of one GPU as a program sees it.
 
-    `capacity_bytes` may be an array (one per GPU compared). `basis` says where the figure comes from
-    (cuda_total_bytes, visible_bytes, assumed).
+    `capacity_bytes` may be an array, one per GPU compared along its first axis; `names` then names them.
+    `basis` says where the figure comes from (cuda_total_bytes, visible_bytes, assumed).
     """
 
     name: str
     capacity_bytes: Number
     basis: str = ""
     unified: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Options:
     """What a person may set on the engine; None means the engine's default.
 
+    memory_share: gpu_memory_utilization, mem_fraction_static or free_gpu_memory_fraction.
     prompt_tokens: longest prompt processed at once by engines without chunked prefill [token].
-    embedding_on_gpu: only for engines that split by layers.
+    experts_on_cpu: routed experts stay in CPU memory (llama.cpp --cpu-moe).
     """
 
     memory_share: float | None = None
@@ -54,6 +56,7 @@ class Options:
     enforce_eager: bool = False
     swa_full: bool = False
     prompt_tokens: int | None = None
+    experts_on_cpu: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Deployment:
     concurrency: Count = 1
     v_format: KvFormat | None = None  # when values are stored otherwise than keys (llama.cpp)
     band: ErrorBand | None = None
+    layout: EngineLayout | None = None  # how the engine keeps the weight format on this GPU
 
     @property
     def gpus(self) -> int:

@@ -25,7 +25,7 @@ from calculators.memory.split import refusal
 from calculators.memory.weights import device_weights
 from calculators.memory.work import rope_piece, work_pieces
 from gpu_data.engine_schemas import Engine, ErrorBand
-from gpu_data.format_schemas import KvFormat, WeightFormat
+from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,14 @@ def fit_matrix(
     concurrency: int = 1,
     options: Options | None = None,
     band: ErrorBand | None = None,
+    names: Sequence[str] = (),
+    layouts: Sequence[Sequence[EngineLayout | None]] = (),
 ) -> FitMatrix:
     """Need, budget and verdict of every GPU (by capacity in bytes), count and format, equal to `estimate`.
 
-    Cache, activations and overhead do not depend on the weight format, so they are computed once per count.
+    `names` are the GPUs' names (some engines' defaults depend on them); `layouts[format][gpu]` is how the
+    engine keeps a format on a GPU. Cache, activations and overhead do not depend on the weight format, so
+    they are computed once per count.
     """
     capacity = np.asarray(capacities, dtype=np.float64)
     shape = (len(capacity), len(counts), len(formats))
@@ -91,7 +95,7 @@ def fit_matrix(
         formats[0],
         kv_format,
         engine,
-        GpuMemory("all", capacity),
+        GpuMemory("all", capacity, names=tuple(names)),
         options or Options(),
         max_model_len=max_model_len,
         concurrency=concurrency,
@@ -108,23 +112,23 @@ def fit_matrix(
             tensor_parallel_size=fleet.tensor_parallel_size,
             pipeline_parallel_size=fleet.pipeline_parallel_size,
         )
-        needed[:, j], budget[:, j] = _plane(deployment, capacity, formats)
+        needed[:, j], budget[:, j] = _plane(deployment, capacity, formats, layouts)
         verdict[:, j] = verdict_of(needed[:, j], budget[:, j], low, high)
     return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
 
 
 def _plane(
-    deployment: Deployment, capacity: NDArray[np.float64], formats: Sequence[WeightFormat]
+    deployment: Deployment,
+    capacity: NDArray[np.float64],
+    formats: Sequence[WeightFormat],
+    layouts: Sequence[Sequence[EngineLayout | None]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(needed, budget) of [gpu, format] for one count."""
     engine = deployment.engine
-    tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
-    weights = np.stack(
-        [device_weights(deployment.architecture, fmt, engine, tp, pp) for fmt in formats], axis=-1
-    )  # [device, format]
+    weights = _weights(deployment, len(capacity), formats, layouts)  # [device, gpu, format]
     rope = rope_piece(deployment)
     if rope is not None:
-        weights = weights + rope.bytes[0]  # ty: ignore[not-subscriptable]
+        weights = weights + np.asarray(rope.bytes)[0]
     cache = _per_device(cache_pieces(deployment), weights.shape[0], len(capacity))
     if "fused_qkv_copy" in engine.parameters:
         work = np.stack(
@@ -139,16 +143,38 @@ def _plane(
         pieces = work_pieces(deployment)
         work = _per_device(pieces, weights.shape[0], len(capacity))[..., None]
         outside = _per_device([p for p in pieces if not p.inside], weights.shape[0], len(capacity))[..., None]
-    total = weights[:, None, :] + cache[..., None] + work
+    total = weights + cache[..., None] + work
     device = np.argmax(total, axis=0)[None]
 
     def fullest(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.take_along_axis(np.broadcast_to(values, total.shape), device, axis=0)[0]
 
     needed = fullest(total)
-    column = deployment.but(gpu=GpuMemory("all", capacity[:, None]))
+    column = deployment.but(gpu=GpuMemory("all", capacity[:, None], names=deployment.gpu.names))
     budget, _ = _budget(column, capacity[:, None], needed, fullest(cache[..., None]), fullest(outside))
     return needed, np.asarray(budget)
+
+
+def _weights(
+    deployment: Deployment,
+    gpus: int,
+    formats: Sequence[WeightFormat],
+    layouts: Sequence[Sequence[EngineLayout | None]],
+) -> NDArray[np.float64]:
+    """Bytes of weights [device, gpu, format]; one column per layout in use."""
+    arch, engine = deployment.architecture, deployment.engine
+    tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
+    planes = []
+    for i, fmt in enumerate(formats):
+        kept = layouts[i] if layouts else (None,)
+        distinct = {id(lay): lay for lay in kept}
+        known = {
+            key: device_weights(arch, fmt, engine, tp, pp, False, lay, deployment.options.experts_on_cpu)
+            for key, lay in distinct.items()
+        }
+        plane = np.stack([known[id(lay)] for lay in kept], axis=-1)
+        planes.append(np.broadcast_to(plane, (len(plane), gpus)))
+    return np.stack(planes, axis=-1)
 
 
 def _per_device(pieces: list[Piece], devices: int, gpus: int) -> NDArray[np.float64]:

@@ -36,7 +36,9 @@ def pieces_of(deployment: Deployment) -> tuple[Piece, ...]:
 def _weight_pieces(deployment: Deployment) -> list[Piece]:
     arch, fmt, engine = deployment.architecture, deployment.weight_format, deployment.engine
     tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
-    sizes = device_weights(arch, fmt, engine, tp, pp, deployment.expert_parallel)
+    on_cpu = deployment.options.experts_on_cpu
+    sizes = device_weights(arch, fmt, engine, tp, pp, deployment.expert_parallel, deployment.layout, on_cpu)
+    place = ", routed experts on the CPU" if on_cpu else ""
     shape = shape_of(arch)
     how = (
         f"{deployment.gpus} GPUs by layers"
@@ -49,7 +51,7 @@ def _weight_pieces(deployment: Deployment) -> list[Piece]:
             "weights",
             sizes,
             "sum over tensors of bytes in the format x share of one GPU",
-            lambda: f"{shape.n_layers} layers and tables, {how}: {_list(sizes)}",
+            lambda: f"{shape.n_layers} layers and tables, {how}{place}: {_list(sizes)}",
             fmt.source,
         )
     ]

@@ -12,7 +12,7 @@ from calculators.formats import tensor_bytes, weights_bytes
 from calculators.memory.shape import Shape, shape_of, shard_factor
 from calculators.memory.split import Stages, layer_split, pipeline_stages
 from gpu_data.engine_schemas import Engine
-from gpu_data.format_schemas import WeightFormat
+from gpu_data.format_schemas import EngineLayout, WeightFormat
 
 
 def stages_for(shape: Shape, engine: Engine, tp: int, pp: int) -> Stages:
@@ -38,7 +38,14 @@ class _Keyed:
 
 
 def device_weights(
-    arch: Architecture, fmt: WeightFormat, engine: Engine, tp: int, pp: int, expert_parallel: bool = False
+    arch: Architecture,
+    fmt: WeightFormat,
+    engine: Engine,
+    tp: int,
+    pp: int,
+    expert_parallel: bool = False,
+    layout: EngineLayout | None = None,
+    experts_on_cpu: bool = False,
 ) -> NDArray[np.float64]:
     """Bytes of weights on every device [device].
 
@@ -46,24 +53,35 @@ def device_weights(
     KV heads than GPUs, MLA's down-projections. A tied embedding is held once, but again by the last stage of
     a pipeline, and llama.cpp always holds it as output tensor on a GPU and as embedding on the CPU.
     """
-    return _device_weights(_Keyed(arch), _Keyed(fmt), _Keyed(engine), tp, pp, expert_parallel)
+    keys = _Keyed(arch), _Keyed(fmt), _Keyed(engine), _Keyed(layout)
+    return _device_weights(*keys, tp, pp, expert_parallel, experts_on_cpu)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _device_weights(
-    arch_key: _Keyed, fmt_key: _Keyed, engine_key: _Keyed, tp: int, pp: int, expert_parallel: bool
+    arch_key: _Keyed,
+    fmt_key: _Keyed,
+    engine_key: _Keyed,
+    layout_key: _Keyed,
+    tp: int,
+    pp: int,
+    expert_parallel: bool,
+    experts_on_cpu: bool,
 ) -> NDArray[np.float64]:
     arch: Architecture = arch_key.value  # ty: ignore[invalid-assignment]
     fmt: WeightFormat = fmt_key.value  # ty: ignore[invalid-assignment]
     engine: Engine = engine_key.value  # ty: ignore[invalid-assignment]
+    layout: EngineLayout | None = layout_key.value  # ty: ignore[invalid-assignment]
     shape = shape_of(arch)
     stages = stages_for(shape, engine, tp, pp)
     by_layers = engine.split == "layers"
     ways = 1 if by_layers else tp
-    stored = weights_bytes(arch, fmt)
+    stored = weights_bytes(arch, fmt, layout, ways)
 
     per_layer = np.zeros(shape.n_layers)
     for shard, sizes in stored.layers_by_shard.items():
+        if experts_on_cpu and shard is Shard.EXPERT:
+            continue
         per_layer += sizes * shard_factor(shard, shape.kv_heads, ways, shape.experts, expert_parallel)
     total = stages.layer_of_stage @ per_layer
 

@@ -146,7 +146,7 @@ def _graphs(deployment: Deployment, stages: Stages) -> list[Piece]:
             "layers x captured batch sizes x bytes",
             lambda: f"{layers.max():g} x {_text(sizes)} x {per_size / MIB:g} MiB",
             engine.source_of("graph_bytes_per_layer_and_size"),
-            inside=False,
+            inside="graphs_inside_share" in engine.parameters,
         )
     ]
 

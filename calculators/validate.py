@@ -1,0 +1,134 @@
+"""Command: measured rows against predictions, and config files against the reader.
+
+python -m calculators.validate memory FILE.csv --configs DIR [--json]
+python -m calculators.validate config FILE.json... [--context N] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+DEFAULT_CONTEXT = 8192
+
+
+def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
+    """Run the command; returns the exit code (2 when the input file cannot be read)."""
+    stream = out or sys.stdout
+    chosen = _parser().parse_args(arguments)
+    if chosen.command == "config":
+        return _config(chosen.files, chosen.context, stream)
+    return _memory(chosen.file, chosen.configs, chosen.json, stream)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calculators.validate", description=__doc__.splitlines()[0]
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    memory = commands.add_parser("memory", help="predict every printed quantity of measured rows")
+    memory.add_argument("file", type=Path, help="CSV file of measured rows")
+    memory.add_argument(
+        "--configs", type=Path, required=True, help="folder of config.json files, / written --"
+    )
+    memory.add_argument("--json", action="store_true", help="JSON lines, the summary last")
+    config = commands.add_parser("config", help="count parameters and cache elements of config files")
+    config.add_argument("files", type=Path, nargs="+", metavar="FILE.json")
+    config.add_argument("--context", type=_tokens, default=DEFAULT_CONTEXT, help="tokens for cache_elements")
+    config.add_argument(
+        "--json", action="store_true", help="accepted for symmetry: the output always is JSON lines"
+    )
+    return parser
+
+
+def _tokens(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 2**31:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens")
+    return value
+
+
+def _print(stream: TextIO, row: dict[str, Any]) -> None:
+    stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _config(files: Sequence[Path], tokens: int, stream: TextIO) -> int:
+    from calculators.validate_config import describe
+
+    for path in files:
+        _print(stream, describe(path, tokens))
+    return 0
+
+
+def _memory(path: Path, configs: Path, as_lines: bool, stream: TextIO) -> int:
+    from calculators.validate_memory import as_json, predict_file, summarise
+    from calculators.validate_rows import RowRefused
+
+    results = []
+    try:
+        if not configs.is_dir():
+            raise RowRefused(f"--configs: {configs} is not a folder")
+        for result in predict_file(path, configs):
+            results.append(result)
+            for line in result.lines:
+                if as_lines:
+                    _print(stream, as_json(line))
+                else:
+                    stream.write(_text(line, result.part) + "\n")
+            if not as_lines:
+                for assumption in result.assumptions:
+                    stream.write(f"       assumed: {assumption}\n")
+    except RowRefused as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    summary = summarise(results)
+    if as_lines:
+        _print(stream, {"summary": summary})
+    else:
+        stream.write(_summary_text(summary))
+    return 0
+
+
+def _text(line: Any, part: str) -> str:
+    mark = "" if part == "counted" else f" ({part})"
+    if line.refused:
+        return f"{line.id:6} {line.quantity:22} refused: {line.refused}{mark}"
+    if line.error_pct is None:
+        return f"{line.id:6} {line.quantity:22} {line.predicted} / measured {line.measured}{mark}"
+    return (
+        f"{line.id:6} {line.quantity:22} {line.predicted:>14,.3f} / measured {line.measured:>14,.3f}"
+        f"  {line.error_pct:+8.2f} %{mark}"
+    )
+
+
+def _summary_text(summary: dict[str, Any]) -> str:
+    lines = [f"\n{summary['rows']} rows"]
+    parts = {"counted": summary, **summary["apart"]}
+    for name, part in parts.items():
+        lines.append(
+            f"\n{name} rows" if name == "counted" else f"\n{name} rows, reported apart: {part['rows']}"
+        )
+        lines.append(f"{'quantity':24}{'n':>5}{'refused':>9}{'median':>10}{'90th pct':>10}")
+        for quantity, row in part["quantities"].items():
+            lines.append(
+                f"{quantity:24}{row['n']:>5}{row['refused']:>9}"
+                f"{_percent(row['median_abs_error_pct'])}{_percent(row['p90_abs_error_pct'])}"
+            )
+        verdicts = part["verdicts"]
+        lines.append("verdicts: " + ", ".join(f"{key} {value}" for key, value in verdicts.items()))
+    return "\n".join(lines) + "\n"
+
+
+def _percent(value: float | None) -> str:
+    return f"{'-':>10}" if value is None else f"{value:>8.2f} %"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Reads config.json files and prints what the architecture reader makes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from calculators.architecture import (
+    ConfigRefused,
+    cache_elements,
+    kv_elements_per_token_growing,
+    params_active,
+    params_total,
+    read_config,
+)
+
+_KEYS = ("params_total", "params_active", "kv_elements_per_token_growing", "cache_elements")
+
+
+def describe(path: Path, tokens: int) -> dict[str, Any]:
+    """One file's counts: parameters, elements per token that keep growing, cache elements at `tokens` tokens.
+
+    Never raises for a bad file: `refused` says what is wrong, and the numbers are null.
+    """
+    found: dict[str, Any] = {"file": str(path), "model_type": None, **dict.fromkeys(_KEYS)}
+    found |= {"assumptions": [], "refused": None}
+    try:
+        config = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        return found | {"refused": f"file: cannot be read ({error.strerror or error})"}
+    except (ValueError, RecursionError) as error:
+        return found | {"refused": f"file: is not JSON ({error})"}
+    if not isinstance(config, dict):
+        return found | {"refused": "file: does not hold a JSON object"}
+    declared = config.get("model_type")
+    found["model_type"] = declared if isinstance(declared, str) else None
+    try:
+        arch = read_config(config)
+    except ConfigRefused as error:
+        return found | {"refused": str(error)}
+    return found | {
+        "model_type": found["model_type"] or arch.model_type,
+        "params_total": params_total(arch),
+        "params_active": params_active(arch),
+        "kv_elements_per_token_growing": kv_elements_per_token_growing(arch),
+        "cache_elements": int(cache_elements(arch, tokens)),
+        "assumptions": list(arch.assumptions),
+    }
