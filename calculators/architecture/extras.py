@@ -160,6 +160,11 @@ def _softmax_scaling(fields: Fields, traits: Traits, layer_type: str, sparse: bo
     return (vector(Role.OTHER, fields.integer("num_attention_heads"), copies=2),)
 
 
+def _norm_biases(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """xLSTM: `use_bias` gives the norms of a block a shift, the final one none."""
+    return (vector(Role.NORM, hidden_size(fields), copies=3),) if fields.flag("use_bias") else ()
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
@@ -177,6 +182,7 @@ LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "residual_scales": _residual_scales,
     "residual_gates": _residual_gates,
     "softmax_scaling": _softmax_scaling,
+    "norm_biases": _norm_biases,
     "sub_norms": _sub_norms,
     "xielu": _xielu,
 }
@@ -239,7 +245,11 @@ def _shared_blocks(fields: Fields, traits: Traits, layers: int) -> tuple[Weight,
     inner = fields.integer("intermediate_size", default=4 * width)
     bias = fields.flag("add_bias_linear")
     calls = hybrid_layers(mixer_types(fields, traits, layers))
-    blocks = min(fields.integer("num_mem_blocks", default=1), calls)
+    blocks = slots = min(fields.integer("num_mem_blocks", default=1), calls)
+    if not fields.flag("tie_word_embeddings", True):  # untied, every call has the block it was built with
+        blocks, slots = calls, sum(-(-(calls - call % blocks) // blocks) for call in range(calls))
+    else:
+        slots = calls
     block = (
         *matrix(Role.ATTN_Q, h.heads * h.head_dim, wide, Shard.COLUMN),
         *matrix(Role.ATTN_K, h.kv_heads * h.head_dim, wide, Shard.KV_HEADS),
@@ -255,7 +265,7 @@ def _shared_blocks(fields: Fields, traits: Traits, layers: int) -> tuple[Weight,
         adapters += matrix(Role.OTHER, rank, width) + matrix(Role.OTHER, 2 * inner, rank)
     if rank and fields.flag("use_shared_attention_adapter"):
         adapters += matrix(Role.OTHER, rank, wide, copies=3) + matrix(Role.OTHER, wide, rank, copies=3)
-    return block * blocks + adapters * calls
+    return block * blocks + adapters * slots
 
 
 def _prediction_head(fields: Fields, traits: Traits, layers: int) -> tuple[Weight, ...]:

@@ -341,4 +341,11 @@ def convolved_attention(fields: Fields, traits: Traits, layer_type: str) -> Part
         vector(Role.BIAS, channels, copies=2),
         vector(Role.OTHER, h.kv_heads),
     )
-    return Part(weights, (cache_of(fields, layer_type, 2 * keys, h.kv_heads),))
+    delayed = channels * (first + second - 2) + keys // 2  # convolution columns, and one delayed value
+    return Part(
+        weights,
+        (
+            cache_of(fields, layer_type, 2 * keys, h.kv_heads),
+            Cache(CacheKind.CONV, fixed_elements=delayed),
+        ),
+    )

@@ -74,6 +74,8 @@ def layer_count(fields: Fields, traits: Traits) -> int:
             return 4  # the class default
         if isinstance(written, str | list | tuple):
             return len(written)
+    if traits.layers_key and fields.has(traits.layers_key):
+        return fields.integer(traits.layers_key, high=2048)
     if traits.stacks > 1 and fields.has("num_layers_per_stack"):
         return traits.stacks * fields.integer("num_layers_per_stack")
     count = fields.integer("num_hidden_layers", low=1) * traits.stacks

@@ -177,7 +177,7 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
     layers, views = stack(text, traits, count)
     headed = traits.has_head and has_lm_head(root)
     tied = tied_embeddings(owner, text, traits)
-    embedding_width = text.integer("word_embed_proj_dim", default=width)
+    embedding_width = text.integer(traits.embedding_key, default=width)
     extra_rows = text.integer(traits.extra_rows, default=0, low=0) if traits.extra_rows else 0
     outside = [Weight(Role.EMBEDDING, (vocab + extra_rows, embedding_width), Shard.VOCAB)]
     if traits.positions is not None and flag(text, traits.positions_if, True):
@@ -193,7 +193,8 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
             outside += OUTSIDE_EXTRAS[name](text, traits, count)
     if headed and not tied:
         rows = text.integer(traits.head_rows, default=vocab) if traits.head_rows else vocab
-        outside += matrix(Role.LM_HEAD, rows, embedding_width, Shard.VOCAB)
+        head_width = embedding_width if traits.embedding_key == "word_embed_proj_dim" else width
+        outside += matrix(Role.LM_HEAD, rows, head_width, Shard.VOCAB)
     if headed and flag(text, traits.head_bias):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
     outside += towers.tower_weights(root, text)

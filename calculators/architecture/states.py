@@ -153,7 +153,9 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
     groups = _first(fields, ("mamba_n_groups", "mamba_ngroups", "n_groups"), 1)
     state = _first(fields, ("mamba_d_state", "ssm_state_size", "state_size"))
     kernel = _first(fields, ("mamba_d_conv", "conv_kernel"), 4)
-    if fields.has("mamba_conv_bias"):
+    if traits.state_conv_bias:
+        conv_bias = True
+    elif fields.has("mamba_conv_bias"):
         conv_bias = fields.flag("mamba_conv_bias")
     else:
         conv_bias = fields.flag("use_conv_bias", not fields.known)

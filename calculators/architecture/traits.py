@@ -30,6 +30,7 @@ class Traits:
     block_norms: int = 2
     norms_rule: str = ""  # when the number of norms follows the config
     passes: str = ""  # rule for how often each layer runs, and so caches, per token
+    layers_key: str = ""  # key that outranks num_hidden_layers
     stacks: int = 1  # this many stacks of num_layers_per_stack layers each
     implied: tuple[tuple[str, str], ...] = ()  # (switch, key): the key alone, without the switch, turns it on
     paired: bool = False  # a layer_types list that names MLPs lists attention and MLP apart
@@ -77,6 +78,7 @@ class Traits:
     order: str = "full"
     linear: str = "gated_delta_net"
     state_bias: Flag = "mamba_proj_bias|use_bias|add_bias_linear"
+    state_conv_bias: bool = False  # Mamba-2: the convolution has a bias whatever the config says
     hybrid_state: bool = True  # a hybrid layer runs the state mixer beside the attention
     state_norms: bool = False  # Mamba: norms over the step and both projections
     kda_rank: str = "low"  # full: decay and output gate are full matrices
@@ -108,6 +110,7 @@ class Traits:
     embedding_norm: int = 0  # parameter vectors of a norm after the embedding
     head_bias: Flag = False
     has_head: bool = True
+    embedding_key: str = "word_embed_proj_dim"  # width of the embedding when not the hidden size
     extra_rows: str = ""  # key with rows of the embedding beyond the vocabulary
     head_rows: str = ""  # key with the rows of the head when fewer than the vocabulary
     tie: Flag = "tie_word_embeddings"
@@ -424,7 +427,15 @@ TRAITS: Final[dict[str, Traits]] = {
         type_keys=(("full", "head_dim", "global_head_dim"),),
     ),
     "rwkv": Traits(norm=LAYER_NORM, order="linear", linear="rwkv", mlp="rwkv", extras=("rwkv",)),
-    "xlstm": Traits(order="linear", linear="mlstm", mlp="xlstm"),
+    "xlstm": Traits(
+        order="linear",
+        linear="mlstm",
+        mlp="xlstm",
+        tie=False,
+        embedding_key="embedding_dim",
+        layers_key="num_blocks",
+        extras=("norm_biases",),
+    ),
     "mllama_text_model": Traits(
         order="cross",
         qkv_bias=False,
@@ -601,6 +612,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "zamba2": Traits(
         order="zamba2",
         linear="mamba2",
+        state_conv_bias=True,
         attention="shared",
         block_norms=1,
         mlp="none",
@@ -642,7 +654,12 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "eurobert": Traits(encoder=True, head_bias="mlp_bias"),
     "zaya": Traits(
-        attention="cca", hybrid_state=False, order="hybrid", moe="zaya", extras=("residual_scales",)
+        attention="cca",
+        hybrid_state=False,
+        order="hybrid",
+        moe="zaya",
+        head_bias="lm_head_bias",
+        extras=("residual_scales",),
     ),
     "openai-gpt": replace(_GPT, positions=0, final_norm=False),
     "mistral_large4_text": replace(
@@ -662,9 +679,7 @@ TRAITS: Final[dict[str, Traits]] = {
         window=True,
         order="full",
         sparse="after_three",
-        mlp_bias=False,
-        qkv_bias=False,
-        out_bias=False,
+        shared_bias="mlp_bias",
         type_keys=(("sliding", "num_attention_heads", "num_sliding_attention_heads"),),
     ),
     "unlimited_ocr_text": Traits(
