@@ -2,6 +2,7 @@
 
 python -m calculators.validate memory FILE.csv --configs DIR [--json]
 python -m calculators.validate config FILE.json... [--context N] [--json]
+python -m calculators.validate bands FILE.csv --configs DIR     (prints gpu_data/error_bands.toml)
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     chosen = _parser().parse_args(arguments)
     if chosen.command == "config":
         return _config(chosen.files, chosen.context, stream)
+    if chosen.command == "bands":
+        return _bands(chosen.file, chosen.configs, stream)
     return _memory(chosen.file, chosen.configs, chosen.json, stream)
 
 
@@ -41,6 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     config.add_argument("--context", type=_tokens, default=DEFAULT_CONTEXT, help="tokens for cache_elements")
     config.add_argument(
         "--json", action="store_true", help="accepted for symmetry: the output always is JSON lines"
+    )
+    bands = commands.add_parser("bands", help="error bands per engine family, as TOML")
+    bands.add_argument("file", type=Path, help="CSV file of measured rows")
+    bands.add_argument(
+        "--configs", type=Path, required=True, help="folder of config.json files, / written --"
     )
     return parser
 
@@ -64,6 +72,18 @@ def _config(files: Sequence[Path], tokens: int, stream: TextIO) -> int:
 
     for path in files:
         _print(stream, describe(path, tokens))
+    return 0
+
+
+def _bands(path: Path, configs: Path, stream: TextIO) -> int:
+    from calculators.validate_bands import as_toml, bands_of_file
+    from calculators.validate_rows import RowRefused
+
+    try:
+        stream.write(as_toml(bands_of_file(path, configs)))
+    except RowRefused as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     return 0
 
 

@@ -41,6 +41,8 @@ class RowResult:
     lines: tuple[Line, ...]
     part: str  # "counted", "suspect" or "partial"
     assumptions: tuple[str, ...]
+    family: str = ""  # of the engine
+    setup: tuple[str, ...] = ()  # engine, model, format and GPU
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ def predict_row(row: MeasuredRow, configs: Path) -> RowResult:
     deployment = prepared.deployment
     context = _Context(deployment, estimate(deployment), pieces_of(deployment))
     lines = tuple(_line(prepared, context, name) for name in quantities)
-    return RowResult(lines, part, prepared.assumptions)
+    setup = tuple(row.text(name) for name in ("engine", "model_hf_id", "quantization", "gpu", "n_gpus_tp"))
+    return RowResult(lines, part, prepared.assumptions, deployment.engine.family, setup)
 
 
 def _refused(row: MeasuredRow, quantity: str, reason: str) -> Line:

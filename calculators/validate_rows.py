@@ -292,6 +292,8 @@ def _length(row: MeasuredRow, arch: Architecture, chosen: Engine) -> tuple[int, 
     found = row.count("max_model_len") or row.count("n_ctx") or row.count("derived_ctx") or written or None
     if found is not None:
         return found, ""
+    if chosen.algorithm == "transformers":
+        return 1, "context: not given, only the loaded model counted"
     window = arch.max_position_embeddings or 2048
     if chosen.algorithm != "vllm":
         # Only vLLM refuses to start when its cache is smaller than the model's window.

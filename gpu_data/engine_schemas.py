@@ -109,8 +109,8 @@ class Engine(Frozen):
 class ErrorBand(Frozen):
     """How far measured need lies from the estimate, as fractions of the estimate.
 
-    low <= 0 <= high: a measured value lies between need x (1 + low) and need x (1 + high) in all but one in
-    ten of the measured rows (5th and 95th percentile, `rows` of them).
+    low <= 0 <= high: measured need lies between need x (1 + low) and need x (1 + high) in two of three of the
+    `rows` measured setups (from the 1/6 to the 5/6 quantile, one standard deviation).
     """
 
     family: str

@@ -1,0 +1,80 @@
+"""Error bands: how far measured need lies from the estimate, from a table of measured rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from calculators.validate_memory import RowResult, predict_file
+from gpu_data.engine_schemas import ErrorBand
+
+# What a row measured of the need, the most complete first; all of a group must be printed.
+_NEEDS = (
+    ("total_used_mib",),
+    ("total_used_gb",),
+    ("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"),
+    ("weights_gib_per_gpu", "activation_peak_gib"),
+    ("weights_gib_per_gpu",),
+    ("model_size_gib",),
+)
+LOW, HIGH = 100 / 6, 500 / 6  # percentiles: two setups of three lie between, one standard deviation
+FEWEST = 5  # setups a family needs for a band of its own
+
+
+def need_ratio(result: RowResult) -> float | None:
+    """Measured over predicted need of one row, None when the row printed none of it."""
+    lines = {line.quantity: line for line in result.lines if line.refused is None}
+    for names in _NEEDS:
+        if all(name in lines for name in names):
+            measured = sum(float(lines[name].measured or 0) for name in names)
+            predicted = sum(float(lines[name].predicted or 0) for name in names)
+            return measured / predicted if predicted else None
+    return None
+
+
+def bands(results: Iterable[RowResult]) -> list[ErrorBand]:
+    """A band for every engine family with enough measured setups, and "all" over every row.
+
+    Rows that differ only in lengths or batch are one setup (same engine, model, format and GPU) and count
+    once, by their median. Suspect and partial rows are left out.
+    """
+    setups: dict[str, dict[tuple[str, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        ratio = need_ratio(result)
+        if result.part == "counted" and ratio is not None:
+            for family in (result.family, "all"):
+                setups[family][result.setup].append(ratio - 1)
+    found = []
+    for family, ratios in sorted(setups.items()):
+        values = [float(np.median(group)) for group in ratios.values()]
+        if len(values) >= FEWEST or family == "all":
+            found.append(_band(family, values))
+    return found
+
+
+def _band(family: str, values: list[float]) -> ErrorBand:
+    low, high = np.percentile(values, [LOW, HIGH])
+    return ErrorBand(
+        family=family,
+        low=round(min(float(low), 0.0), 4),
+        high=round(max(float(high), 0.0), 4),
+        rows=len(values),
+        note=f"two of three of {len(values)} measured setups lie inside",
+    )
+
+
+def as_toml(found: Iterable[ErrorBand]) -> str:
+    """The bands as they stand in gpu_data/error_bands.toml."""
+    blocks = [
+        f'[[band]]\nfamily = "{b.family}"\nlow = {b.low}\nhigh = {b.high}\nrows = {b.rows}\nnote = "{b.note}"\n'
+        for b in found
+    ]
+    return "\n".join(blocks)
+
+
+def bands_of_file(path: Path, configs: Path) -> list[ErrorBand]:
+    """Bands from a CSV file of measured rows."""
+    return bands(predict_file(path, configs))
