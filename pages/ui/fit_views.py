@@ -9,7 +9,7 @@ import streamlit as st
 
 from calculators import memory
 from calculators.formats import Support
-from pages.ui import catalogue, figures_fit, matrix, state, tracks, words, workload
+from pages.ui import catalogue, figures_fit, matrix, plain_table, state, tracks, words, workload
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
@@ -46,6 +46,9 @@ def cautions(load: workload.Workload) -> None:
     if longest and load.scenario.max_model_len > longest:
         asked = words.count(load.scenario.max_model_len, "token")
         st.warning(f"The model's own window is {words.count(longest, 'token')}; {asked} are asked for.")
+    if load.scenario.config_json and load.architecture.assumptions:
+        lines = "\n".join(f"- {words.plain(text)}" for text in load.architecture.assumptions)
+        st.info(f"Assumed about your config:\n\n{lines}")
     if not load.architecture.generates:
         st.info("This model is an encoder: it keeps no KV cache.")
 
@@ -193,13 +196,14 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
     st.header(f"Context and users on {gpu.title}", anchor=False)
     report = estimated(load, gpu, tokens, users)
     if isinstance(report, str):
-        st.info(f"Not possible: {report}")
+        st.info(f"Not possible: {words.plain(report)}")
         return
+    shape = (len(MAP_USERS), len(MAP_CONTEXTS))
     figure = figures_fit.context_by_users(
         MAP_CONTEXTS,
         MAP_USERS,
-        np.asarray(report.verdict),
-        np.asarray(report.headroom_bytes) / words.GIB,
+        np.broadcast_to(report.verdict, shape),
+        np.broadcast_to(report.headroom_bytes, shape) / words.GIB,
         (load.scenario.max_model_len, load.scenario.concurrency),
         [words.short_count(t) for t in MAP_CONTEXTS],
     )
@@ -220,21 +224,16 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
     st.header("How this was computed", anchor=False)
     report = estimated(load, gpu)
     if isinstance(report, str):
-        st.info(f"Not possible on {gpu.title}: {report}")
+        st.info(f"Not possible on {gpu.title}: {words.plain(report)}")
         return
-    st.caption(f"For the fullest of {gpu.title}, at the context and users chosen.")
-    st.table(
+    plain_table.draw(
+        "terms",
+        f"For the fullest of {gpu.title}, at the context and users chosen.",
+        ("Term", "GiB", "Formula", "With numbers", "Source"),
         [
-            {
-                "Term": term.name,
-                "GiB": f"{float(term.bytes) / words.GIB:,.3f}",
-                "Formula": term.formula,
-                "With numbers": term.substituted,
-                "Source": term.source,
-            }
+            (term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source)
             for term in report.terms
         ],
-        alt="Every term of the estimate with formula, numbers and source",
     )
     st.markdown(
         "\n".join(
@@ -245,7 +244,10 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
                 f"Error band of the need: {report.band_low:+.1%} to {report.band_high:+.1%}, from measured "
                 f"runs of {load.engine.family}. “Tight” means that the limit lies inside it.",
                 f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
-                *(f"Assumed: {text}" for text in (*load.architecture.assumptions, *report.assumptions)),
+                *(
+                    f"Assumed: {words.plain(text)}"
+                    for text in (*load.architecture.assumptions, *report.assumptions)
+                ),
             )
         )
     )

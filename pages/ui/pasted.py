@@ -10,7 +10,7 @@ import streamlit as st
 from calculators.architecture import read_config
 from calculators.architecture.layout import ConfigRefused
 from calculators.scenario import MAX_CONFIG_CHARS, Scenario
-from pages.ui import state
+from pages.ui import state, words
 from pages.ui.link import code
 
 _ERROR = "_config_error"
@@ -35,7 +35,7 @@ def checked(text: str) -> str:
     try:
         read_config(config)
     except ConfigRefused as refused:
-        raise ValueError(f"Field {code(refused.field)}: {refused.reason}") from refused
+        raise ValueError(f"Field {code(refused.field)}: {words.plain(refused.reason)}") from refused
     kept = {key: value for key, value in config.items() if key not in _NOT_NEEDED}
     compact = json.dumps(kept, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if len(compact) > MAX_CONFIG_CHARS:

@@ -98,8 +98,10 @@ def config_travels() -> bool:
 
 def clean_link() -> None:
     """Rewrite every owner to what is really used. A callback."""
-    scenario = st.session_state["_last_scenario"]
+    scenario = last()
     put(**{param.field: getattr(scenario, param.field) for param in link.CONTRACT})
+    for name in [name for name in st.query_params if name not in link.PARAMS]:
+        del st.query_params[name]
 
 
 def remember(scenario: Scenario) -> None:

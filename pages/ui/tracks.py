@@ -239,6 +239,7 @@ def track(
     reach_here: Mapping[str, str],
     each: Sequence[str],
     ticks: Sequence[int],
+    remark: str = "",
 ) -> dict[str, Any]:
     """One scrubber's whole track, ready to be looked up.
 
@@ -257,7 +258,7 @@ def track(
         "index": here,
         "ticks": list(_ticks(stops, ticks)),
         "zones": found if columns else [],
-        "note": _zone_words(found, texts, len(columns) > 1) if columns else "",
+        "note": (_zone_words(found, texts, len(columns) > 1) if columns else "") + remark,
         "sentences": [text for _, text in sentences],
         "best": [state for state, _ in sentences],
         "also": [also(columns, i) for i in every],
@@ -320,6 +321,7 @@ def build(load: workload.Workload) -> Tracks:
         else up_to_tokens[gpu]
         for gpu, limit in limits.items()
     }
+    window = load.architecture.max_position_embeddings
     each = f" for each of {users:,} users" if users > 1 else ""
     largest = max((gpu.capacity_bytes for gpu in gpus), default=words.GIB)
     best = by_tokens[best_gpu(by_tokens, token_stops.index(tokens))].gpu if by_tokens else None
@@ -352,6 +354,7 @@ def build(load: workload.Workload) -> Tracks:
                 reach_here=both,
                 each=[each] * len(token_stops),
                 ticks=(1024, 4096, 16384, 65536, 262144, MAX_MODEL_LEN),
+                remark=f" The model's own window: {words.count(window, 'token')}." if window else "",
             ),
             "users": track(
                 load,

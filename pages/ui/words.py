@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 GIB = 2**30
@@ -39,3 +40,8 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     if len(shown) < 2:
         return "".join(shown)
     return ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def plain(text: str) -> str:
+    """A sentence that may quote a pasted config, with nothing left that Markdown would act on."""
+    return re.sub(r"([\\`*_{}\[\]()<>#$~|:!])", r"\\\1", " ".join(text.split()))

@@ -96,5 +96,7 @@ def opened(page: Page, url: str, sight: str = VERDICT) -> Page:
     """Open an address and wait for what matters on it."""
     page.goto(url)
     page.wait_for_selector(sight, timeout=LOADED_MS)
+    if sight == VERDICT:  # the heavy views follow the verdict in a second run
+        page.wait_for_selector(".st-key-matrix", timeout=LOADED_MS)
     settled(page)
     return page

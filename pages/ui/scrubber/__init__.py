@@ -15,6 +15,7 @@ from pages.ui import state
 _FOLDER = Path(__file__).parent
 _FIELDS = {"context": "max_model_len", "users": "concurrency"}
 _KEY = "scrubber"
+_DRAWN = "_verdict_drawn"
 
 _component = st.components.v2.component(
     "headroom.scrubber",
@@ -32,6 +33,20 @@ def _moved() -> None:
         state.put(**{field: moved["value"]})
 
 
+def _drawn() -> None:
+    st.session_state[_DRAWN] = True
+
+
+def drawn() -> bool:
+    """Whether this reader has seen a verdict. Until then heavy views wait, so that nothing comes before it."""
+    return st.session_state.get(_DRAWN, False)
+
+
 def draw(data: dict[str, Any]) -> None:
     """Mount the component with the tracks of this scenario."""
-    _component(key=_KEY, data=data, on_moved_change=_moved)
+    _component(
+        key=_KEY,
+        data=data | {"tellWhenDrawn": not drawn()},
+        on_moved_change=_moved,
+        on_drawn_change=_drawn,
+    )

@@ -14,7 +14,7 @@ const make = (tag, parent, attributes = {}, text = "") => {
 const gib = (value) => value.toFixed(value < 100 ? 2 : 1);
 const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
 
-export default function ({ parentElement, data, setStateValue }) {
+export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".scrubber");
   const kept = memory.get(root) ?? { active: null, sent: 0, timer: 0 };
   memory.set(root, kept);
@@ -26,6 +26,10 @@ export default function ({ parentElement, data, setStateValue }) {
 
   build(root, kept);
   draw(root, kept, kept.active ?? "context");
+  if (data.tellWhenDrawn && !kept.told) {
+    kept.told = true; // after the paint, so that the heavy views do not come before it
+    requestAnimationFrame(() => setTimeout(() => setTriggerValue("drawn", true)));
+  }
   return () => clearTimeout(kept.timer);
 }
 

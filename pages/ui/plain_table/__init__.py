@@ -1,0 +1,24 @@
+"""A table of words that a phone can show: below 640 px each row becomes a card, so nothing scrolls sideways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+_FOLDER = Path(__file__).parent
+
+_component = st.components.v2.component(
+    "headroom.plain_table",
+    html="<table>\n<caption></caption><thead></thead><tbody></tbody></table>",
+    css=(_FOLDER / "plain_table.css").read_text(encoding="utf-8"),
+    js=(_FOLDER / "plain_table.js").read_text(encoding="utf-8"),
+)
+
+
+def draw(key: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Mount the table; the first cell of a row names it."""
+    _component(
+        key=key, data={"caption": caption, "titles": list(titles), "rows": [list(row) for row in rows]}
+    )

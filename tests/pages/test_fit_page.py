@@ -1,0 +1,214 @@
+"""The Fit page and its frame, run without a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calculators.scenario import Scenario
+from gpu_data.models import model_config
+from pages.ui import link
+
+APP = str(Path(__file__).resolve().parents[2] / "app.py")
+
+
+def opened(query: Mapping[str, str | Sequence[str]] | None = None) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in (query or {}).items():
+        app.query_params[name] = value if isinstance(value, str) else list(value)
+    app.session_state["_verdict_drawn"] = True  # the component says so in a browser
+    return app.run()
+
+
+def scenario(app: AppTest) -> Scenario:
+    return app.session_state["_last_scenario"]
+
+
+def shown(app: AppTest) -> str:
+    """Everything in words on the page."""
+    parts = [*app.markdown, *app.caption, *app.warning, *app.error, *app.info]
+    return "\n".join(str(part.value) for part in parts)
+
+
+def test_the_landing_page_answers_without_a_question() -> None:
+    app = opened()
+    assert not app.exception
+    assert not app.error
+    assert not app.warning
+    assert app.title[0].value == "Does my model fit?"
+    assert scenario(app) == Scenario()
+
+
+def test_a_deep_link_sets_every_control() -> None:
+    app = opened(
+        {"ctx": "32768", "users": "4", "weights": "fp8", "gpus": "l40s-48gb", "count": "2", "util": "0.8"}
+    )
+    assert not app.exception
+    assert app.number_input(key="ui-max_model_len").value == 32768
+    assert app.number_input(key="ui-concurrency").value == 4
+    assert app.number_input(key="ui-gpu_count").value == 2
+    assert app.number_input(key="ui-gpu_memory_utilization").value == 0.8
+    assert scenario(app).weight_format == "fp8"
+    assert scenario(app).gpus == ("l40s-48gb",)
+
+
+def test_a_control_writes_to_the_link() -> None:
+    app = opened()
+    app.number_input(key="ui-max_model_len").set_value(4096).run()
+    assert app.session_state["ctx"] == "4096"
+    assert scenario(app).max_model_len == 4096
+    app.number_input(key="ui-max_model_len").set_value(8192).run()
+    assert app.session_state["ctx"] == ""  # a default leaves the link
+
+
+@pytest.mark.parametrize("name", link.PARAMS)
+def test_a_junk_value_is_named_and_the_page_stands(name: str) -> None:
+    app = opened({name: "~junk~"})
+    assert not app.exception
+    assert f"`{name}`" in app.warning[0].value
+    assert scenario(app) == Scenario()
+
+
+def test_empty_and_repeated_values_everywhere() -> None:
+    assert scenario(opened(dict.fromkeys(link.PARAMS, ""))) == Scenario()
+    app = opened({"ctx": ["1024", "2048"], "users": ["2", "3"]})
+    assert not app.exception
+    assert (scenario(app).max_model_len, scenario(app).concurrency) == (2048, 3)
+    assert app.warning[0].value.count("more than once") == 2
+
+
+def test_an_unknown_parameter_is_named() -> None:
+    assert "`contxt`" in opened({"contxt": "1"}).warning[0].value
+
+
+def test_tidying_the_link_removes_what_was_not_used() -> None:
+    app = opened({"ctx": "banana", "gpus": "l40s-48gb.nope"})
+    app.button(key="tidy-link").click().run()
+    assert not app.warning
+    assert app.session_state["ctx"] == ""
+    assert app.session_state["gpus"] == "l40s-48gb"
+
+
+def test_an_announced_gpu_in_a_link_is_said_to_be_one() -> None:
+    app = opened({"gpus": "l40s-48gb.rubin-sxm-288gb"})
+    assert "not released yet" in app.warning[0].value
+    assert scenario(app).gpus == ("l40s-48gb",)
+    assert scenario(opened({"gpus": "rubin-sxm-288gb", "pre": "1"})).gpus == ("rubin-sxm-288gb",)
+
+
+def test_a_gpu_is_pinned_by_name_and_unpinned_by_pressing_it() -> None:
+    app = opened()
+    app.selectbox(key="add-gpu").set_value("a10-24gb").run()
+    assert scenario(app).gpus[-1] == "a10-24gb"
+    pills = app.button_group(key="ui-gpus")
+    pills.set_value(["l40s-48gb"]).run()
+    assert scenario(app).gpus == ("l40s-48gb",)
+    app.button_group(key="ui-gpus").set_value([]).run()
+    assert scenario(app).gpus == ()
+    assert not app.exception
+
+
+def test_no_gpu_pinned_stays_so_in_the_link() -> None:
+    app = opened({"gpus": "."})
+    assert not app.warning
+    assert scenario(app).gpus == ()
+
+
+def test_a_change_that_would_make_it_fit_is_one_press_away() -> None:
+    app = opened({"gpus": "rtx-4090-24gb"})
+    assert "RTX 4090" in shown(app)
+    app.button(key="apply-rtx-4090-24gb").click().run()
+    assert not app.exception
+    assert "apply-rtx-4090-24gb" not in [button.key for button in app.button]
+
+
+# ---------------------------------------------------------------- a config of one's own
+
+
+def paste(app: AppTest, text: str) -> AppTest:
+    app.text_area(key="config-text").set_value(text)
+    return app.button(key="config-use").click().run()
+
+
+CONFIG: dict[str, Any] = model_config("llama-3.1-8b")
+
+
+def test_a_pasted_config_is_used_and_travels() -> None:
+    app = paste(opened({"ctx": "4096"}), json.dumps(CONFIG))
+    assert not app.error
+    assert scenario(app).config_json
+    assert scenario(app).max_model_len == 4096
+    again = opened({"ctx": "4096", "config": app.session_state["config"]})
+    assert scenario(again) == scenario(app)
+    back = again.button(key="config-back").click().run()
+    assert scenario(back) == Scenario(max_model_len=4096)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"model_type": "llama",', "line 1"),
+        ("[]", "object in curly brackets"),
+        ("nonsense", "Not valid JSON"),
+        (json.dumps({**CONFIG, "hidden_size": "wide"}), "hidden_size"),
+        ('{"model_type": "unheard-of"}', "hidden_size"),
+        (json.dumps({**CONFIG, "num_attention_heads": 0}), "num_attention_heads"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": ' * 5000, "nested too deeply"),
+    ],
+    ids=["cut off", "list", "words", "wrong type", "missing key", "zero", "deep list", "deep object"],
+)
+def test_a_bad_config_is_named_and_nothing_is_lost(text: str, says: str) -> None:
+    app = paste(opened({"ctx": "4096", "model": "gemma-3-27b"}), text)
+    assert not app.exception
+    assert says in app.error[0].value
+    assert app.text_area(key="config-text").value == text
+    assert scenario(app) == Scenario(max_model_len=4096, model="gemma-3-27b")
+
+
+def test_what_was_assumed_about_a_config_is_said() -> None:
+    app = paste(opened(), json.dumps({**CONFIG, "model_type": "unheard-of"}))
+    assert not app.error
+    assert "computed as a plain decoder" in shown(app)
+
+
+def test_a_config_too_large_for_a_link_is_used_and_said_so() -> None:
+    from hashlib import sha256
+
+    noise = [sha256(str(i).encode()).hexdigest() for i in range(300)]
+    app = paste(opened(), json.dumps({**CONFIG, "quantization_note": noise}))
+    assert not app.error
+    assert scenario(app).config_json
+    assert app.session_state["config"] == ""
+    assert "too large to travel in a link" in shown(app)
+
+
+# ---------------------------------------------------------------- every choice of the sidebar
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers"])
+def test_every_engine_has_an_answer(engine: str) -> None:
+    app = opened({"engine": engine, "count": "2"})
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    "model", ["deepseek-v3", "gpt-oss-120b", "falcon-mamba-7b", "bge-m3", "qwen2.5-vl-7b"]
+)
+def test_models_of_every_kind_have_an_answer(model: str) -> None:
+    app = opened({"model": model, "weights": "native"})
+    assert not app.exception
+
+
+def test_a_format_that_the_engine_does_not_read_is_said_so() -> None:
+    assert "does not read weights in GGUF Q4_K_M" in shown(opened({"weights": "gguf-q4_k_m"}))
+
+
+def test_a_context_past_the_model_s_window_is_said_so() -> None:
+    assert "own window" in shown(opened({"model": "llama-2-7b", "ctx": "32768"}))

@@ -1,0 +1,121 @@
+"""What the live component looks up is what the calculators say, at every stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calculators import memory
+from calculators.scenario import Scenario
+from pages.ui import tracks, words, workload
+
+
+def built(**fields: Any) -> dict[str, Any]:
+    return tracks.build(workload.load(Scenario(**fields))).data
+
+
+@pytest.fixture(scope="module")
+def default() -> dict[str, Any]:
+    return built()
+
+
+# One formula, one place: a stop looked up while dragging must be what the page shows after the release.
+@pytest.mark.parametrize("tokens", [1024, 7168, 16384, 131072, 1048576])
+def test_a_context_stop_is_what_the_release_shows(default: dict[str, Any], tokens: int) -> None:
+    dragged = default["tracks"]["context"]
+    released = built(max_model_len=tokens)["tracks"]["context"]
+    i, j = dragged["stops"].index(tokens), released["index"]
+    for name in ("sentences", "best", "also", "gib", "needed", "reserved", "verdicts", "said"):
+        assert dragged[name][i] == released[name][j], name
+
+
+@pytest.mark.parametrize("users", [2, 16, 256])
+def test_a_users_stop_is_what_the_release_shows(default: dict[str, Any], users: int) -> None:
+    dragged = default["tracks"]["users"]
+    released = built(concurrency=users)["tracks"]["users"]
+    i, j = dragged["stops"].index(users), released["index"]
+    for name in ("sentences", "best", "gib", "needed", "verdicts", "said"):
+        assert dragged[name][i] == released[name][j], name
+
+
+def test_both_tracks_agree_where_they_meet(default: dict[str, Any]) -> None:
+    context, users = default["tracks"]["context"], default["tracks"]["users"]
+    for name in ("best", "also", "gib", "needed", "reserved", "verdicts", "said", "more"):
+        assert context[name][context["index"]] == users[name][users["index"]], name
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    tokens=st.integers(1, 1 << 20),
+    users=st.integers(1, 1024),
+    count=st.sampled_from([1, 2, 4, 8]),
+    model=st.sampled_from(["llama-3.1-8b", "deepseek-v3", "gemma-3-27b", "gpt-oss-20b", "mamba-2.8b"]),
+)
+def test_tracks_are_whole(tokens: int, users: int, count: int, model: str) -> None:
+    data = built(model=model, weight_format="bf16", max_model_len=tokens, concurrency=users, gpu_count=count)
+    for name, value in (("context", tokens), ("users", users)):
+        track = data["tracks"][name]
+        assert track["stops"][track["index"]] == value
+        assert track["stops"] == sorted(set(track["stops"]))
+        # the zones cover every stop once, in order
+        covered = [stop for _, first, last in track["zones"] for stop in range(first, last + 1)]
+        assert covered == list(range(len(track["stops"])))
+        gib, needed = np.array(track["gib"]), np.array(track["needed"])
+        assert np.allclose(gib.sum(axis=2), needed, atol=0.003)
+
+
+def test_the_tracks_hold_the_calculators_numbers() -> None:
+    load = workload.load(Scenario(gpus=("l40s-48gb",)))
+    track = tracks.build(load).data["tracks"]["context"]
+    for tokens in (1024, 65536):
+        deployment = load.deployment(load.pinned, tokens, 1)
+        assert not isinstance(deployment, str)
+        report = memory.estimate(deployment)
+        i = track["stops"].index(tokens)
+        assert track["needed"][i][0] == pytest.approx(float(report.needed_bytes) / words.GIB, abs=0.001)
+        assert track["verdicts"][i][0] == report.verdict
+
+
+def test_the_sentence_is_about_the_smallest_gpu_that_fits() -> None:
+    data = built(model="llama-3.1-8b", weight_format="bf16")
+    track = data["tracks"]["context"]
+    here = track["index"]
+    fitting = [gpu for gpu, state in zip(data["gpus"], track["verdicts"][here], strict=True) if state == 2]
+    smallest = min(fitting, key=lambda gpu: gpu["capacity"])
+    assert f"Llama 3.1 8B Instruct in BF16 fits on {smallest['name']} with " in track["sentences"][here]
+    assert "GiB to spare, up to " in track["sentences"][here]
+
+
+def test_a_split_that_the_engine_refuses_is_said_with_its_reason() -> None:
+    data = built(gpu_count=3, split="tensor")
+    track = data["tracks"]["context"]
+    assert set(track["verdicts"][0]) == {0}
+    assert track["said"][0][0] == "not possible"
+    assert "3" in track["more"][0][0]
+    assert "cannot run on" in track["sentences"][0]
+
+
+def test_stages_that_do_not_divide_the_gpus_are_said() -> None:
+    track = built(gpu_count=3, split="pp2")["tracks"]["context"]
+    assert "cannot be cut into 2 pipeline stages" in track["more"][0][0]
+
+
+def test_no_pinned_gpu_is_no_error() -> None:
+    data = built(gpus=())
+    assert data["gpus"] == []
+    assert "Pin a GPU" in data["tracks"]["context"]["sentences"][0]
+
+
+def test_a_board_with_several_gpus_counts_each() -> None:
+    data = built(gpus=("a16-4x16gb",))
+    assert data["gpus"][0]["name"].startswith("4 × ")
+    assert data["gpus"][0]["capacity"] < 16
+
+
+def test_an_encoder_has_no_cache() -> None:
+    track = built(model="bert-base", weight_format="bf16", engine="transformers")["tracks"]["context"]
+    assert {gib[0][1] for gib in track["gib"]} == {0.0}
