@@ -128,7 +128,10 @@ def _gemma4(f: Fields) -> Tower:
     """Gemma 4's conformer: RMSNorms, no biases but the output projection's."""
     bag = Bag(Role.AUDIO)
     d, n = f.integer("hidden_size"), f.integer("num_hidden_layers")
-    first, second = f.integers("subsampling_conv_channels", default=(128, 32))[:2]
+    channels = f.integers("subsampling_conv_channels", default=(128, 32), low=1)
+    if len(channels) != 2:
+        raise f.refuse("subsampling_conv_channels", f"must have two entries, not {len(channels)}")
+    first, second = channels
     out, kernel = f.integer("output_proj_dims"), f.integer("conv_kernel_size", 5)
     bag.linear(first, 9, bias=False)
     bag.linear(second, 9 * first, bias=False)
@@ -219,6 +222,7 @@ AUDIO_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "granite_speech_encoder": _granite_speech,
     "granite_speech_plus_encoder": _granite_speech,
     "parakeet_encoder": parakeet,
+    "moss_transcribe_diarize_audio": _whisper,
     "phi4_multimodal_audio": _phi4,
     "qwen2_5_omni_audio_encoder": _qwen25_omni,
     "qwen2_audio_encoder": _whisper,

@@ -5,7 +5,8 @@ means "the class default". Only keys that change tensor shapes, layer layouts or
 that is absent here is `None` or `False` in the class (`tie_word_embeddings` alone is listed when false).
 A sub-config entry (`text_config`, `vision_config`, ...) gives the `model_type` to use when it names none,
 and the values that the composite class passes instead of the sub-class's own defaults; `"optional": True`
-means that an absent sub-config is really absent, and `None` there hides the sub-class's default.
+means that an absent sub-config is really absent, `"fixed": True` that the composite uses this class whatever
+`model_type` the sub-config names, and `None` hides the sub-class's default.
 
 Source: the configuration classes of transformers 5.24.0 (dataclass fields, and the literal defaults of
 legacy keys read in `__post_init__`).
@@ -33,8 +34,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "apertus1p5": {
         "audio_config": {"model_type": "wavtokenizer_encoder"}, "audio_token_offset": 262344,
-        "image_token_offset": 131272, "text_config": {"model_type": "apertus1p5_text"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "apertus1p5_vision_tokenizer"},
+        "image_token_offset": 131272, "text_config": {"model_type": "apertus1p5_text", "fixed": True},
+        "tie_word_embeddings": False,
+        "vision_config": {"model_type": "apertus1p5_vision_tokenizer", "fixed": True},
     },
     "apertus1p5_text": {
         "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 65536,
@@ -52,7 +54,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32000,
     },
     "aria": {
-        "text_config": {"model_type": "aria_text"}, "tie_word_embeddings": False,
+        "text_config": {"model_type": "aria_text", "fixed": True}, "tie_word_embeddings": False,
         "vision_config": {"model_type": "idefics3_vision"}, "vision_feature_layer": -1,
     },
     "aria_text": {
@@ -165,13 +167,14 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "blip": {
         "image_text_hidden_size": 256, "projection_dim": 512,
-        "text_config": {"model_type": "blip_text_model"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "blip_vision_model"},
+        "text_config": {"model_type": "blip_text_model", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "blip_vision_model", "fixed": True},
     },
     "blip-2": {
         "image_text_hidden_size": 256, "num_query_tokens": 32,
-        "qformer_config": {"model_type": "blip_2_qformer"}, "text_config": {"model_type": "opt"},
-        "vision_config": {"model_type": "blip_2_vision_model"},
+        "qformer_config": {"model_type": "blip_2_qformer", "fixed": True},
+        "text_config": {"model_type": "opt"},
+        "vision_config": {"model_type": "blip_2_vision_model", "fixed": True},
     },
     "blip_2_qformer": {
         "cross_attention_frequency": 2, "encoder_hidden_size": 1408, "hidden_size": 768,
@@ -195,12 +198,13 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "hidden_size": 64, "n_head": 8, "n_layer": 2, "tie_word_embeddings": True, "vocab_size": 250880,
     },
     "blt": {
-        "cross_attn_k": 2, "decoder_config": {"model_type": "blt_local_decoder"},
-        "encoder_config": {"model_type": "blt_local_encoder"}, "encoder_hash_byte_group_nb_functions": 1,
-        "encoder_hash_byte_group_vocab": 500002, "global_config": {"model_type": "blt_global_transformer"},
+        "cross_attn_k": 2, "decoder_config": {"model_type": "blt_local_decoder", "fixed": True},
+        "encoder_config": {"model_type": "blt_local_encoder", "fixed": True},
+        "encoder_hash_byte_group_nb_functions": 1, "encoder_hash_byte_group_vocab": 500002,
+        "global_config": {"model_type": "blt_global_transformer", "fixed": True},
         "local_attention_window_len": 512, "max_position_embeddings": 4096, "patch_in_forward": True,
-        "patch_size": 4, "patcher_config": {"model_type": "blt_patcher"}, "tie_word_embeddings": False,
-        "vocab_size": 260,
+        "patch_size": 4, "patcher_config": {"model_type": "blt_patcher", "fixed": True},
+        "tie_word_embeddings": False, "vocab_size": 260,
     },
     "blt_global_transformer": {
         "hidden_size": 2048, "intermediate_size": 5632, "max_position_embeddings": 4096,
@@ -229,7 +233,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     "chameleon": {
         "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 4096,
         "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
-        "tie_word_embeddings": False, "vocab_size": 65536, "vq_config": {"model_type": "chameleon_vqgan"},
+        "tie_word_embeddings": False, "vocab_size": 65536,
+        "vq_config": {"model_type": "chameleon_vqgan", "fixed": True},
     },
     "chameleon_vqgan": {
         "attn_type": "vanilla", "base_channels": 128, "channel_multiplier": [1, 1, 2, 2, 4],
@@ -278,8 +283,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_attention_heads": 8, "num_hidden_layers": 8, "tie_word_embeddings": False, "vocab_size": 16384,
     },
     "cohere_compass": {
-        "text_config": {"model_type": "cohere_compass_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "cohere_compass_vision"},
+        "text_config": {"model_type": "cohere_compass_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "cohere_compass_vision", "fixed": True},
     },
     "cohere_compass_text": {
         "hidden_size": 8192, "intermediate_size": 22528, "max_position_embeddings": 8192,
@@ -298,8 +303,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 30522,
     },
     "cosmos3_edge": {
-        "projector_hidden_size": 11520, "text_config": {"model_type": "cosmos3_edge_text"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "cosmos3_edge_vision"},
+        "projector_hidden_size": 11520, "text_config": {"model_type": "cosmos3_edge_text", "fixed": True},
+        "tie_word_embeddings": False, "vision_config": {"model_type": "cosmos3_edge_vision", "fixed": True},
     },
     "cosmos3_edge_text": {
         "head_dim": 128, "hidden_size": 2048, "intermediate_size": 9216, "max_position_embeddings": 131072,
@@ -347,8 +352,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 128100,
     },
     "deepseek_ocr2": {
-        "text_config": {"model_type": "deepseek_ocr2_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "deepseek_ocr2_vision"},
+        "text_config": {"model_type": "deepseek_ocr2_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "deepseek_ocr2_vision", "fixed": True},
     },
     "deepseek_ocr2_encoder": {
         "hidden_size": 4096, "intermediate_size": 22016, "max_position_embeddings": 32768,
@@ -368,8 +373,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 102400,
     },
     "deepseek_ocr2_vision": {
-        "encoder_config": {"model_type": "deepseek_ocr2_encoder"},
-        "sam_config": {"model_type": "deepseek_ocr2_sam_vision_model"},
+        "encoder_config": {"model_type": "deepseek_ocr2_encoder", "fixed": True},
+        "sam_config": {"model_type": "deepseek_ocr2_sam_vision_model", "fixed": True},
     },
     "deepseek_v2": {
         "first_k_dense_replace": 0, "hidden_size": 4096, "intermediate_size": 11008, "kv_lora_rank": 512,
@@ -417,7 +422,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32000,
     },
     "diffusion_gemma": {
-        "canvas_length": 256, "text_config": {"model_type": "diffusion_gemma_text"},
+        "canvas_length": 256, "text_config": {"model_type": "diffusion_gemma_text", "fixed": True},
         "tie_word_embeddings": True, "vision_config": {"model_type": "gemma4_vision"},
     },
     "diffusion_gemma_text": {
@@ -448,9 +453,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "sliding_window": 4096, "tie_word_embeddings": False, "vocab_size": 152064,
     },
     "dots3_note": {
-        "audio_config": {"model_type": "dots3_note_audio_encoder"},
-        "text_config": {"model_type": "dots3_note_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "dots3_note_vision_encoder"},
+        "audio_config": {"model_type": "dots3_note_audio_encoder", "fixed": True},
+        "text_config": {"model_type": "dots3_note_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "dots3_note_vision_encoder", "fixed": True},
     },
     "dots3_note_audio_encoder": {
         "adapter_input_size": 1280, "adapter_out_dim": 5120, "attention_bias": True,
@@ -478,8 +483,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": True, "type_vocab_size": 2, "vocab_size": 30522,
     },
     "emu3": {
-        "text_config": {"model_type": "emu3_text_model"}, "tie_word_embeddings": False,
-        "vq_config": {"model_type": "emu3_vqgan"},
+        "text_config": {"model_type": "emu3_text_model", "fixed": True}, "tie_word_embeddings": False,
+        "vq_config": {"model_type": "emu3_vqgan", "fixed": True},
     },
     "emu3_text_model": {
         "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 9216,
@@ -509,8 +514,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": True, "vocab_size": 103424,
     },
     "ernie4_5_vl_moe": {
-        "text_config": {"model_type": "ernie4_5_vl_moe_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "ernie4_5_vl_moe_vision"},
+        "text_config": {"model_type": "ernie4_5_vl_moe_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "ernie4_5_vl_moe_vision", "fixed": True},
     },
     "ernie4_5_vl_moe_text": {
         "hidden_size": 2560, "intermediate_size": 12288, "max_position_embeddings": 131072, "moe_k": 6,
@@ -540,7 +545,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "exaone4_5": {
         "text_config": {"model_type": "exaone4"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "exaone4_5_vision"},
+        "vision_config": {"model_type": "exaone4_5_vision", "fixed": True},
     },
     "exaone4_5_vision": {
         "depth": 32, "fullatt_block_indexes": [7, 15, 23, 31], "hidden_size": 3584, "in_channels": 3,
@@ -597,7 +602,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "florence2": {
         "is_encoder_decoder": True, "text_config": {"model_type": "bart"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "florence_vision"},
+        "vision_config": {"model_type": "florence_vision", "fixed": True},
     },
     "florence_vision": {
         "depths": [1, 1, 9, 1], "embed_dim": [128, 256, 512, 1024], "in_channels": 3,
@@ -640,7 +645,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": True, "vocab_size": 256000,
     },
     "gemma3": {
-        "mm_tokens_per_image": 256, "text_config": {"model_type": "gemma3_text"},
+        "mm_tokens_per_image": 256, "text_config": {"model_type": "gemma3_text", "fixed": True},
         "tie_word_embeddings": True, "vision_config": {"model_type": "siglip_vision_model"},
     },
     "gemma3_text": {
@@ -649,9 +654,10 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "sliding_window_pattern": 6, "tie_word_embeddings": True, "vocab_size": 262208,
     },
     "gemma3n": {
-        "audio_config": {"model_type": "gemma3n_audio"}, "audio_soft_tokens_per_image": 188,
-        "text_config": {"model_type": "gemma3n_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "gemma3n_vision"}, "vision_soft_tokens_per_image": 256,
+        "audio_config": {"model_type": "gemma3n_audio", "fixed": True}, "audio_soft_tokens_per_image": 188,
+        "text_config": {"model_type": "gemma3n_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "gemma3n_vision", "fixed": True},
+        "vision_soft_tokens_per_image": 256,
     },
     "gemma3n_audio": {
         "conf_attention_chunk_size": 12, "conf_attention_context_left": 13,
@@ -673,9 +679,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 128,
     },
     "gemma4": {
-        "audio_config": {"model_type": "gemma4_audio", "optional": True},
-        "text_config": {"model_type": "gemma4_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "gemma4_vision", "optional": True},
+        "audio_config": {"model_type": "gemma4_audio", "optional": True, "fixed": True},
+        "text_config": {"model_type": "gemma4_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "gemma4_vision", "optional": True, "fixed": True},
     },
     "gemma4_assistant": {
         "backbone_hidden_size": 1536, "centroid_intermediate_top_k": 32, "num_centroids": 2048,
@@ -694,9 +700,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": True, "vocab_size": 262144, "vocab_size_per_layer_input": 262144,
     },
     "gemma4_unified": {
-        "audio_config": {"model_type": "gemma4_unified_audio", "optional": True},
-        "text_config": {"model_type": "gemma4_unified_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "gemma4_unified_vision", "optional": True},
+        "audio_config": {"model_type": "gemma4_unified_audio", "optional": True, "fixed": True},
+        "text_config": {"model_type": "gemma4_unified_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "gemma4_unified_vision", "optional": True, "fixed": True},
     },
     "gemma4_unified_assistant": {
         "backbone_hidden_size": 3840, "centroid_intermediate_top_k": 32, "num_centroids": 2048,
@@ -721,7 +727,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     "git": {
         "hidden_size": 768, "intermediate_size": 3072, "max_position_embeddings": 1024,
         "num_attention_heads": 12, "num_hidden_layers": 6, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "git_vision_model"}, "vocab_size": 30522,
+        "vision_config": {"model_type": "git_vision_model", "fixed": True}, "vocab_size": 30522,
     },
     "git_vision_model": {
         "hidden_size": 768, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -755,12 +761,12 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": False, "v_head_dim": 256, "vocab_size": 154880,
     },
     "glm4v": {
-        "text_config": {"model_type": "glm4v_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "glm4v_vision"},
+        "text_config": {"model_type": "glm4v_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "glm4v_vision", "fixed": True},
     },
     "glm4v_moe": {
-        "text_config": {"model_type": "glm4v_moe_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "glm4v_moe_vision"},
+        "text_config": {"model_type": "glm4v_moe_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "glm4v_moe_vision", "fixed": True},
     },
     "glm4v_moe_text": {
         "attention_bias": True, "first_k_dense_replace": 1, "hidden_size": 4096, "intermediate_size": 10944,
@@ -783,8 +789,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "temporal_patch_size": 2,
     },
     "glm5_next": {
-        "text_config": {"model_type": "glm5_next_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "glm5_next_vision"},
+        "text_config": {"model_type": "glm5_next_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "glm5_next_vision", "fixed": True},
     },
     "glm5_next_text": {
         "hc_mult": 4, "head_dim": 0, "hidden_size": 4096, "index_head_dim": 128, "index_kpool": 16,
@@ -811,8 +817,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": False, "v_head_dim": 256, "vocab_size": 154880,
     },
     "glm_ocr": {
-        "text_config": {"model_type": "glm_ocr_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "glm_ocr_vision"},
+        "text_config": {"model_type": "glm_ocr_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "glm_ocr_vision", "fixed": True},
     },
     "glm_ocr_text": {
         "hidden_size": 1024, "intermediate_size": 4096, "max_position_embeddings": 131072,
@@ -843,7 +849,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_key_value_heads": 16, "hidden_act": "silu", "max_position_embeddings": 32768,
         "tie_word_embeddings": True, "use_sliding_window": False, "sliding_window": 4096,
         "max_window_layers": 21}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "got_ocr2_vision"},
+        "vision_config": {"model_type": "got_ocr2_vision", "fixed": True},
     },
     "got_ocr2_vision": {
         "global_attn_indexes": [2, 5, 8, 11], "hidden_size": 768, "image_size": 1024, "mlp_dim": 3072,
@@ -895,7 +901,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "qformer_config": {"model_type": "blip_2_qformer", "num_hidden_layers": 1,
         "intermediate_size": 3072, "cross_attention_frequency": 1, "max_position_embeddings": 2048,
         "use_qformer_text_input": False}, "spatial_vision_layer": -1,
-        "text_config": {"model_type": "granite4_vision_text"}, "tie_word_embeddings": False,
+        "text_config": {"model_type": "granite4_vision_text", "fixed": True}, "tie_word_embeddings": False,
         "vision_config": {"model_type": "clip_vision_model"}, "vision_feature_layer": -2,
     },
     "granite4_vision_text": {
@@ -904,8 +910,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32000,
     },
     "granite_docling": {
-        "text_config": {"model_type": "granite_docling_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "granite_docling_vision"},
+        "text_config": {"model_type": "granite_docling_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "granite_docling_vision", "fixed": True},
     },
     "granite_docling_text": {
         "hidden_size": 1024, "intermediate_size": 2048, "max_position_embeddings": 32768,
@@ -918,7 +924,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "scale_factor": 4, "use_fine_route": True,
     },
     "granite_speech": {
-        "downsample_rate": 5, "encoder_config": {"model_type": "granite_speech_encoder"},
+        "downsample_rate": 5, "encoder_config": {"model_type": "granite_speech_encoder", "fixed": True},
         "has_lora_adapter": True, "projector_config": {"model_type": "blip_2_qformer"},
         "text_config": {"model_type": "granite"}, "tie_word_embeddings": True, "window_size": 15,
     },
@@ -928,7 +934,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "output_dim": 42,
     },
     "granite_speech_plus": {
-        "downsample_rate": 5, "encoder_config": {"model_type": "granite_speech_plus_encoder"},
+        "downsample_rate": 5,
+        "encoder_config": {"model_type": "granite_speech_plus_encoder", "fixed": True},
         "has_lora_adapter": True, "projector_config": {"model_type": "blip_2_qformer"},
         "text_config": {"model_type": "granite"}, "tie_word_embeddings": True, "window_size": 15,
     },
@@ -992,8 +999,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 290943,
     },
     "hunyuan_vl": {
-        "text_config": {"model_type": "hunyuan_vl_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "hunyuan_vl_vision"},
+        "text_config": {"model_type": "hunyuan_vl_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "hunyuan_vl_vision", "fixed": True},
     },
     "hunyuan_vl_text": {
         "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 2048,
@@ -1021,8 +1028,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": False, "v_head_dim": 256, "vocab_size": 120832,
     },
     "hy_v4_vl": {
-        "text_config": {"model_type": "hy_v4_vl_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "hy_v4_vl_vision"},
+        "text_config": {"model_type": "hy_v4_vl_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "hy_v4_vl_vision", "fixed": True},
     },
     "hy_v4_vl_text": {
         "hc_mult": 4, "head_dim": 256, "hidden_size": 6144, "index_head_dim": 128, "index_n_heads": 32,
@@ -1049,14 +1056,14 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     "idefics": {
         "additional_vocab_size": 0, "alpha_type": "float", "cross_layer_interval": 1, "hidden_size": 4096,
         "intermediate_size": 11008, "max_position_embeddings": 2048, "num_attention_heads": 32,
-        "num_hidden_layers": 32, "perceiver_config": {"model_type": "idefics_perciever"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "idefics_vision"},
+        "num_hidden_layers": 32, "perceiver_config": {"model_type": "idefics_perciever", "fixed": True},
+        "tie_word_embeddings": False, "vision_config": {"model_type": "idefics_vision", "fixed": True},
         "vocab_size": 32000,
     },
     "idefics2": {
-        "perceiver_config": {"model_type": "idefics2_perceiver"},
+        "perceiver_config": {"model_type": "idefics2_perceiver", "fixed": True},
         "text_config": {"model_type": "mistral", "max_position_embeddings": 32768},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "idefics2_vision"},
+        "tie_word_embeddings": False, "vision_config": {"model_type": "idefics2_vision", "fixed": True},
     },
     "idefics2_perceiver": {
         "hidden_size": 4096, "num_key_value_heads": 4, "resampler_depth": 3, "resampler_head_dim": 96,
@@ -1068,7 +1075,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "idefics3": {
         "scale_factor": 2, "text_config": {"model_type": "llama"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "idefics3_vision"},
+        "vision_config": {"model_type": "idefics3_vision", "fixed": True},
     },
     "idefics3_vision": {
         "hidden_size": 1152, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 16,
@@ -1082,10 +1089,11 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_channels": 3, "num_hidden_layers": 32, "patch_size": 14,
     },
     "inkling2": {
-        "text_config": {"model_type": "inkling2_text"}, "vision_config": {"model_type": "inkling2_vision"},
+        "text_config": {"model_type": "inkling2_text", "fixed": True},
+        "vision_config": {"model_type": "inkling2_vision", "fixed": True},
     },
     "inkling2_loop": {
-        "text_config": {"model_type": "inkling2_loop_text"},
+        "text_config": {"model_type": "inkling2_loop_text", "fixed": True},
         "vision_config": {"model_type": "inkling2_vision", "text_hidden_size": 2304},
     },
     "inkling2_loop_text": {
@@ -1112,8 +1120,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "inkling_audio": {"mel_vocab_size": 256, "n_mel_bins": 80, "text_hidden_size": 6144},
     "inkling_mm_model": {
-        "audio_config": {"model_type": "inkling_audio"}, "text_config": {"model_type": "inkling_text"},
-        "vision_config": {"model_type": "inkling_vision"},
+        "audio_config": {"model_type": "inkling_audio", "fixed": True},
+        "text_config": {"model_type": "inkling_text", "fixed": True},
+        "vision_config": {"model_type": "inkling_vision", "fixed": True},
     },
     "inkling_text": {
         "conv_kernel_size": 4, "d_rel": 16, "head_dim": 128, "hidden_size": 6144,
@@ -1128,8 +1137,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "patch_size": 40, "temporal_patch_size": 2, "text_hidden_size": 6144,
     },
     "instructblip": {
-        "num_query_tokens": 32, "qformer_config": {"model_type": "instructblip_qformer"},
-        "text_config": {"model_type": "opt"}, "vision_config": {"model_type": "instructblip_vision_model"},
+        "num_query_tokens": 32, "qformer_config": {"model_type": "instructblip_qformer", "fixed": True},
+        "text_config": {"model_type": "opt"},
+        "vision_config": {"model_type": "instructblip_vision_model", "fixed": True},
     },
     "instructblip_qformer": {
         "cross_attention_frequency": 2, "encoder_hidden_size": 1408, "hidden_size": 768,
@@ -1141,9 +1151,10 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_hidden_layers": 39, "patch_size": 14, "qkv_bias": True,
     },
     "instructblipvideo": {
-        "num_query_tokens": 32, "qformer_config": {"model_type": "instructblipvideo_qformer"},
+        "num_query_tokens": 32,
+        "qformer_config": {"model_type": "instructblipvideo_qformer", "fixed": True},
         "text_config": {"model_type": "opt"},
-        "vision_config": {"model_type": "instructblipvideo_vision_model"},
+        "vision_config": {"model_type": "instructblipvideo_vision_model", "fixed": True},
     },
     "instructblipvideo_qformer": {
         "cross_attention_frequency": 2, "encoder_hidden_size": 1408, "hidden_size": 768,
@@ -1161,7 +1172,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "internvl": {
         "downsample_ratio": 0.5, "text_config": {"model_type": "qwen2"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "internvl_vision"}, "vision_feature_layer": -1,
+        "vision_config": {"model_type": "internvl_vision", "fixed": True}, "vision_feature_layer": -1,
     },
     "internvl_vision": {
         "hidden_size": 1024, "image_size": [448, 448], "intermediate_size": 4096,
@@ -1188,7 +1199,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "janus": {
         "text_config": {"model_type": "llama"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "janus_vision_model"}, "vq_config": {"model_type": "janus_vqgan"},
+        "vision_config": {"model_type": "janus_vision_model", "fixed": True},
+        "vq_config": {"model_type": "janus_vqgan", "fixed": True},
     },
     "janus_vision_model": {
         "attention_bias": True, "depth": 2, "hidden_size": 1024, "image_size": 384, "mlp_ratio": 4.0,
@@ -1213,7 +1225,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "kimi_k25": {
         "projection_hidden_size": 1152, "text_config": {"model_type": "deepseek_v3"},
-        "tie_word_embeddings": True, "vision_config": {"model_type": "kimi_k25_vision"},
+        "tie_word_embeddings": True, "vision_config": {"model_type": "kimi_k25_vision", "fixed": True},
     },
     "kimi_k25_vision": {
         "hidden_size": 1152, "intermediate_size": 4304, "merge_kernel_size": [2, 2],
@@ -1236,12 +1248,14 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 128000,
     },
     "kosmos-2": {
-        "latent_query_num": 64, "text_config": {"model_type": "kosmos_2_text_model"},
-        "tie_word_embeddings": True, "vision_config": {"model_type": "kosmos_2_vision_model"},
+        "latent_query_num": 64, "text_config": {"model_type": "kosmos_2_text_model", "fixed": True},
+        "tie_word_embeddings": True,
+        "vision_config": {"model_type": "kosmos_2_vision_model", "fixed": True},
     },
     "kosmos-2.5": {
-        "latent_query_num": 2048, "text_config": {"model_type": "kosmos_2_5_text_model"},
-        "tie_word_embeddings": True, "vision_config": {"model_type": "kosmos_2_5_vision_model"},
+        "latent_query_num": 2048, "text_config": {"model_type": "kosmos_2_5_text_model", "fixed": True},
+        "tie_word_embeddings": True,
+        "vision_config": {"model_type": "kosmos_2_5_vision_model", "fixed": True},
     },
     "kosmos_2_5_text_model": {
         "attention_heads": 16, "embed_dim": 1536, "ffn_dim": 6144, "layers": 24,
@@ -1306,7 +1320,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "lfm3_vl": {
         "projector_bias": True, "projector_hidden_size": 4096, "text_config": {"model_type": "lfm3"},
-        "tie_word_embeddings": True, "vision_config": {"model_type": "lfm3_vl_vision"},
+        "tie_word_embeddings": True, "vision_config": {"model_type": "lfm3_vl_vision", "fixed": True},
     },
     "lfm3_vl_vision": {
         "conv_kernel_size": 3, "hidden_size": 1024, "in_channels": 3, "intermediate_size": 2560,
@@ -1329,8 +1343,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32000,
     },
     "llama4": {
-        "text_config": {"model_type": "llama4_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "llama4_vision_model"},
+        "text_config": {"model_type": "llama4_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "llama4_vision_model", "fixed": True},
     },
     "llama4_text": {
         "attention_chunk_size": 8192, "head_dim": 128, "hidden_size": 5120, "interleave_moe_layer_step": 1,
@@ -1442,7 +1456,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "minicpm_ocr": {
         "merge_kernel_size": [2, 2], "merger_times": 1, "text_config": {"model_type": "qwen3_5_text"},
-        "tie_word_embeddings": True, "vision_config": {"model_type": "minicpm_ocr_vision"},
+        "tie_word_embeddings": True, "vision_config": {"model_type": "minicpm_ocr_vision", "fixed": True},
     },
     "minicpm_ocr_vision": {
         "hidden_size": 768, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -1451,7 +1465,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     "minicpmv4_6": {
         "image_size": 448, "merge_kernel_size": [2, 2], "merger_times": 1,
         "text_config": {"model_type": "qwen3_5_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "minicpmv4_6_vision"},
+        "vision_config": {"model_type": "minicpmv4_6_vision", "fixed": True},
     },
     "minicpmv4_6_vision": {
         "hidden_size": 768, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -1460,7 +1474,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     "minicpmv4_7": {
         "image_size": 448, "merge_kernel_size": [2, 2], "merger_times": 1,
         "text_config": {"model_type": "qwen3_5_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "minicpmv4_7_vision"},
+        "vision_config": {"model_type": "minicpmv4_7_vision", "fixed": True},
     },
     "minicpmv4_7_vision": {
         "hidden_size": 768, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 12,
@@ -1479,8 +1493,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 200064,
     },
     "minimax_m3_vl": {
-        "projector_hidden_size": 6144, "text_config": {"model_type": "minimax_m3_vl_text"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "minimax_m3_vl_vision"},
+        "projector_hidden_size": 6144, "text_config": {"model_type": "minimax_m3_vl_text", "fixed": True},
+        "tie_word_embeddings": False,
+        "vision_config": {"model_type": "minimax_m3_vl_vision", "fixed": True},
     },
     "minimax_m3_vl_text": {
         "dense_intermediate_size": 12288, "head_dim": 128, "hidden_size": 6144, "index_block_size": 128,
@@ -1528,7 +1543,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": False, "v_head_dim": 128, "vocab_size": 131072,
     },
     "mistral_large4": {
-        "spatial_merge_size": 2, "text_config": {"model_type": "mistral_large4_text"},
+        "spatial_merge_size": 2, "text_config": {"model_type": "mistral_large4_text", "fixed": True},
         "tie_word_embeddings": False,
         "vision_config": {"model_type": "pixtral", "hidden_size": 2048, "intermediate_size": 6144,
         "num_hidden_layers": 30, "num_attention_heads": 16, "patch_size": 14, "image_size": 1540,
@@ -1549,8 +1564,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_key_value_heads": 8, "num_local_experts": 8, "tie_word_embeddings": False, "vocab_size": 32000,
     },
     "mllama": {
-        "text_config": {"model_type": "mllama_text_model"},
-        "vision_config": {"model_type": "mllama_vision_model"},
+        "text_config": {"model_type": "mllama_text_model", "fixed": True},
+        "vision_config": {"model_type": "mllama_vision_model", "fixed": True},
     },
     "mllama_text_model": {
         "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 131072,
@@ -1586,8 +1601,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": False, "vision_config": {"model_type": "siglip_vision_model"},
     },
     "molmo2": {
-        "adapter_config": {"model_type": "molmo2_adapter"}, "text_config": {"model_type": "molmo2_text"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "molmo2_vision"},
+        "adapter_config": {"model_type": "molmo2_adapter", "fixed": True},
+        "text_config": {"model_type": "molmo2_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "molmo2_vision", "fixed": True},
     },
     "molmo2_adapter": {
         "attention_bias": True, "head_dim": 72, "hidden_size": 1152, "intermediate_size": 18944,
@@ -1611,7 +1627,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32768,
     },
     "moonshine_streaming": {
-        "encoder_config": {"model_type": "moonshine_streaming_encoder"}, "hidden_size": 320,
+        "encoder_config": {"model_type": "moonshine_streaming_encoder", "fixed": True}, "hidden_size": 320,
         "intermediate_size": 1280, "is_encoder_decoder": True, "max_position_embeddings": 4096,
         "num_attention_heads": 8, "num_hidden_layers": 6, "tie_word_embeddings": False, "vocab_size": 32768,
     },
@@ -1621,7 +1637,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "sliding_windows": [[16, 4], [16, 4], [16, 0], [16, 0], [16, 4], [16, 4]],
     },
     "moss_transcribe_diarize": {
-        "audio_chunk_size": 480000, "audio_config": {"model_type": "moss_transcribe_diarize_audio"},
+        "audio_chunk_size": 480000,
+        "audio_config": {"model_type": "moss_transcribe_diarize_audio", "fixed": True},
         "audio_merge_size": 4, "projector_bias": True,
         "text_config": {"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072,
         "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
@@ -1648,8 +1665,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "muse_glimmer": {
         "out_hidden_size": 6144, "projector_hidden_size": 4096,
-        "text_config": {"model_type": "muse_glimmer_text"},
-        "vision_config": {"model_type": "muse_glimmer_vision"},
+        "text_config": {"model_type": "muse_glimmer_text", "fixed": True},
+        "vision_config": {"model_type": "muse_glimmer_vision", "fixed": True},
     },
     "muse_glimmer_text": {
         "head_dim": 128, "hidden_size": 6656, "intermediate_size": 19968, "max_position_embeddings": 131072,
@@ -1662,9 +1679,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "pos_emb_height": 32, "pos_emb_width": 32,
     },
     "muse_spark": {
-        "audio_config": {"model_type": "muse_spark_audio"}, "out_hidden_size": 6144,
-        "projector_hidden_size": 4096, "text_config": {"model_type": "muse_spark_text"},
-        "vision_config": {"model_type": "muse_spark_vision"},
+        "audio_config": {"model_type": "muse_spark_audio", "fixed": True}, "out_hidden_size": 6144,
+        "projector_hidden_size": 4096, "text_config": {"model_type": "muse_spark_text", "fixed": True},
+        "vision_config": {"model_type": "muse_spark_vision", "fixed": True},
     },
     "muse_spark_audio": {
         "conv_kernel_size": 7, "depths": [2, 2, 2, 2], "hidden_sizes": [256, 512, 1024, 2048],
@@ -1698,13 +1715,13 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 50304,
     },
     "nemo_speechlm": {
-        "audio_config": {"model_type": "nemotron3_5_transcribe_audio"},
+        "audio_config": {"model_type": "nemotron3_5_transcribe_audio", "fixed": True},
         "text_config": {"model_type": "nemotron_h", "hidden_size": 2688, "intermediate_size": 1856,
         "hybrid_override_pattern": "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
         "mamba_num_heads": 64, "max_position_embeddings": 262144, "moe_intermediate_size": 1856,
         "moe_shared_expert_intermediate_size": 3712, "n_routed_experts": 128, "num_experts_per_tok": 6,
         "num_key_value_heads": 2},
-        "word_timestamp_config": {"model_type": "nemotron3_5_transcribe_word_timestamp"},
+        "word_timestamp_config": {"model_type": "nemotron3_5_transcribe_word_timestamp", "fixed": True},
     },
     "nemotron": {
         "hidden_size": 6144, "intermediate_size": 24576, "max_position_embeddings": 4096,
@@ -1716,7 +1733,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_attention_heads": 10, "num_hidden_layers": 32, "num_mel_bins": 128, "subsampling_factor": 8,
     },
     "nemotron3_5_transcribe_audio": {
-        "asr_config": {"model_type": "nemotron3_5_transcribe_asr_audio"},
+        "asr_config": {"model_type": "nemotron3_5_transcribe_asr_audio", "fixed": True},
         "diarization_config": {"model_type": "nemotron3_diarization", "chunk_left_context": 50,
         "chunk_right_context": 50, "fifo_length": 40, "speaker_cache_update_period": 300,
         "streaming_config": {"speaker_cache_length": 188}},
@@ -1726,8 +1743,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_attention_heads": 16, "num_hidden_layers": 2, "upsampling_factor": 2, "vocab_size": 23863,
     },
     "nemotron3_diarization": {
-        "audio_config": {"model_type": "nemotron3_diarization_audio"}, "chunk_left_context": 0,
-        "chunk_right_context": 40,
+        "audio_config": {"model_type": "nemotron3_diarization_audio", "fixed": True},
+        "chunk_left_context": 0, "chunk_right_context": 40,
     },
     "nemotron3_diarization_audio": {
         "hidden_size": 512, "intermediate_size": 2048, "max_position_embeddings": 5000,
@@ -1813,7 +1830,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "ovis2": {
         "hidden_size": 1536, "text_config": {"model_type": "qwen2"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "ovis2_vision", "num_visual_indicator_tokens": 5},
+        "vision_config": {"model_type": "ovis2_vision", "num_visual_indicator_tokens": 5, "fixed": True},
         "vocab_size": 151643,
     },
     "ovis2_vision": {
@@ -1822,8 +1839,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_visual_indicator_tokens": 5, "patch_size": 14, "vocab_size": 16384,
     },
     "paddleocr_vl": {
-        "text_config": {"model_type": "paddleocr_vl_text"}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "paddleocr_vl_vision"},
+        "text_config": {"model_type": "paddleocr_vl_text", "fixed": True}, "tie_word_embeddings": True,
+        "vision_config": {"model_type": "paddleocr_vl_vision", "fixed": True},
     },
     "paddleocr_vl_text": {
         "head_dim": 128, "hidden_size": 1024, "intermediate_size": 3072, "max_position_embeddings": 131072,
@@ -1881,10 +1898,10 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32064,
     },
     "phi4_multimodal": {
-        "audio_config": {"model_type": "phi4_multimodal_audio"}, "hidden_size": 3072,
+        "audio_config": {"model_type": "phi4_multimodal_audio", "fixed": True}, "hidden_size": 3072,
         "intermediate_size": 8192, "max_position_embeddings": 131072, "num_attention_heads": 32,
         "num_hidden_layers": 32, "num_key_value_heads": 8, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "phi4_multimodal_vision"}, "vocab_size": 200064,
+        "vision_config": {"model_type": "phi4_multimodal_vision", "fixed": True}, "vocab_size": 200064,
     },
     "phi4_multimodal_audio": {
         "bias_max_distance": 1000, "conv_glu_type": "swish", "depthwise_separable_out_channel": 1024,
@@ -1904,8 +1921,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 32064,
     },
     "pix2struct": {
-        "is_encoder_decoder": True, "text_config": {"model_type": "pix2struct_text_model"},
-        "tie_word_embeddings": False, "vision_config": {"model_type": "pix2struct_vision_model"},
+        "is_encoder_decoder": True, "text_config": {"model_type": "pix2struct_text_model", "fixed": True},
+        "tie_word_embeddings": False,
+        "vision_config": {"model_type": "pix2struct_vision_model", "fixed": True},
     },
     "pix2struct_text_model": {
         "d_ff": 2048, "d_kv": 64, "dense_act_fn": "gelu_new", "hidden_size": 768, "is_decoder": True,
@@ -1933,7 +1951,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_key_value_heads": 16, "hidden_act": "silu", "max_position_embeddings": 32768,
         "tie_word_embeddings": True, "use_sliding_window": False, "sliding_window": 4096,
         "max_window_layers": 21}, "tie_word_embeddings": True,
-        "vision_config": {"model_type": "pp_chart2table_vision"},
+        "vision_config": {"model_type": "pp_chart2table_vision", "fixed": True},
     },
     "pp_chart2table_vision": {
         "global_attn_indexes": [2, 5, 8, 11], "hidden_size": 768, "image_size": 1024, "mlp_dim": 3072,
@@ -1949,7 +1967,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "qianfan_ocr": {
         "downsample_ratio": 0.5, "text_config": {"model_type": "qwen3"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qianfan_ocr_vision"}, "vision_feature_layer": -1,
+        "vision_config": {"model_type": "qianfan_ocr_vision", "fixed": True}, "vision_feature_layer": -1,
     },
     "qianfan_ocr_vision": {
         "attention_bias": True, "hidden_size": 1024, "image_size": [448, 448], "intermediate_size": 4096,
@@ -1964,9 +1982,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 151936,
     },
     "qwen2_5_omni": {
-        "enable_audio_output": True, "talker_config": {"model_type": "qwen2_5_omni_talker"},
-        "thinker_config": {"model_type": "qwen2_5_omni_thinker"},
-        "token2wav_config": {"model_type": "qwen2_5_omni_token2wav"},
+        "enable_audio_output": True, "talker_config": {"model_type": "qwen2_5_omni_talker", "fixed": True},
+        "thinker_config": {"model_type": "qwen2_5_omni_thinker", "fixed": True},
+        "token2wav_config": {"model_type": "qwen2_5_omni_token2wav", "fixed": True},
     },
     "qwen2_5_omni_audio_encoder": {
         "d_model": 1280, "encoder_attention_heads": 20, "encoder_ffn_dim": 5120, "encoder_layers": 32,
@@ -1998,13 +2016,13 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 152064,
     },
     "qwen2_5_omni_thinker": {
-        "audio_config": {"model_type": "qwen2_5_omni_audio_encoder"},
-        "text_config": {"model_type": "qwen2_5_omni_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen2_5_omni_vision_encoder"},
+        "audio_config": {"model_type": "qwen2_5_omni_audio_encoder", "fixed": True},
+        "text_config": {"model_type": "qwen2_5_omni_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen2_5_omni_vision_encoder", "fixed": True},
     },
     "qwen2_5_omni_token2wav": {
-        "bigvgan_config": {"model_type": "qwen2_5_omni_bigvgan"},
-        "dit_config": {"model_type": "qwen2_5_omni_dit"},
+        "bigvgan_config": {"model_type": "qwen2_5_omni_bigvgan", "fixed": True},
+        "dit_config": {"model_type": "qwen2_5_omni_dit", "fixed": True},
     },
     "qwen2_5_omni_vision_encoder": {
         "depth": 32, "fullatt_block_indexes": [7, 15, 23, 31], "hidden_size": 3584, "in_channels": 3,
@@ -2012,8 +2030,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "spatial_merge_size": 2, "temporal_patch_size": 2, "window_size": 112,
     },
     "qwen2_5_vl": {
-        "text_config": {"model_type": "qwen2_5_vl_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen2_5_vl_vision"},
+        "text_config": {"model_type": "qwen2_5_vl_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen2_5_vl_vision", "fixed": True},
     },
     "qwen2_5_vl_text": {
         "hidden_size": 8192, "intermediate_size": 29568, "max_position_embeddings": 32768,
@@ -2042,8 +2060,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "sliding_window": 4096, "tie_word_embeddings": False, "vocab_size": 151936,
     },
     "qwen2_vl": {
-        "text_config": {"model_type": "qwen2_vl_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen2_vl_vision"},
+        "text_config": {"model_type": "qwen2_vl_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen2_vl_vision", "fixed": True},
     },
     "qwen2_vl_text": {
         "hidden_size": 8192, "intermediate_size": 29568, "max_position_embeddings": 32768,
@@ -2061,12 +2079,12 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 151936,
     },
     "qwen3_5": {
-        "text_config": {"model_type": "qwen3_5_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen3_5_vision"},
+        "text_config": {"model_type": "qwen3_5_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen3_5_vision", "fixed": True},
     },
     "qwen3_5_moe": {
-        "text_config": {"model_type": "qwen3_5_moe_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen3_5_moe_vision"},
+        "text_config": {"model_type": "qwen3_5_moe_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen3_5_moe_vision", "fixed": True},
     },
     "qwen3_5_moe_text": {
         "full_attention_interval": 4, "head_dim": 256, "hidden_size": 2048, "linear_conv_kernel_dim": 4,
@@ -2119,7 +2137,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "shared_expert_intermediate_size": 512, "tie_word_embeddings": False, "vocab_size": 151936,
     },
     "qwen3_omni_moe": {
-        "enable_audio_output": True, "thinker_config": {"model_type": "qwen3_omni_moe_thinker"},
+        "enable_audio_output": True,
+        "thinker_config": {"model_type": "qwen3_omni_moe_thinker", "fixed": True},
     },
     "qwen3_omni_moe_audio_encoder": {
         "d_model": 1280, "downsample_hidden_size": 480, "encoder_attention_heads": 20,
@@ -2133,9 +2152,9 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 3584,
     },
     "qwen3_omni_moe_thinker": {
-        "audio_config": {"model_type": "qwen3_omni_moe_audio_encoder"},
-        "text_config": {"model_type": "qwen3_omni_moe_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen3_omni_moe_vision_encoder"},
+        "audio_config": {"model_type": "qwen3_omni_moe_audio_encoder", "fixed": True},
+        "text_config": {"model_type": "qwen3_omni_moe_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen3_omni_moe_vision_encoder", "fixed": True},
     },
     "qwen3_omni_moe_vision_encoder": {
         "deepstack_visual_indexes": [8, 16, 24], "depth": 27, "hidden_size": 1152, "in_channels": 3,
@@ -2143,12 +2162,12 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "out_hidden_size": 3584, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
     },
     "qwen3_vl": {
-        "text_config": {"model_type": "qwen3_vl_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen3_vl_vision"},
+        "text_config": {"model_type": "qwen3_vl_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen3_vl_vision", "fixed": True},
     },
     "qwen3_vl_moe": {
-        "text_config": {"model_type": "qwen3_vl_moe_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen3_vl_moe_vision"},
+        "text_config": {"model_type": "qwen3_vl_moe_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen3_vl_moe_vision", "fixed": True},
     },
     "qwen3_vl_moe_text": {
         "decoder_sparse_step": 1, "hidden_size": 2048, "intermediate_size": 5632,
@@ -2171,8 +2190,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "out_hidden_size": 3584, "patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2,
     },
     "qwen4_exp": {
-        "text_config": {"model_type": "qwen4_exp_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "qwen4_exp_vision"},
+        "text_config": {"model_type": "qwen4_exp_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "qwen4_exp_vision", "fixed": True},
     },
     "qwen4_exp_text": {
         "full_attention_interval": 4, "hc_count": 4, "hc_lowrank": 320, "head_dim": 256,
@@ -2283,7 +2302,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "smolvlm": {
         "scale_factor": 2, "text_config": {"model_type": "llama"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "smolvlm_vision"},
+        "vision_config": {"model_type": "smolvlm_vision", "fixed": True},
     },
     "smolvlm_vision": {
         "hidden_size": 1152, "image_size": 224, "intermediate_size": 3072, "num_attention_heads": 16,
@@ -2325,7 +2344,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_channels": 3, "num_hidden_layers": 47, "patch_size": 14,
     },
     "step3p7": {
-        "text_config": {"model_type": "step3p5"}, "vision_config": {"model_type": "step3p5_vision"},
+        "text_config": {"model_type": "step3p5", "fixed": True},
+        "vision_config": {"model_type": "step3p5_vision", "fixed": True},
     },
     "switch_transformers": {
         "d_ff": 2048, "d_kv": 64, "d_model": 768, "dense_act_fn": "relu", "is_encoder_decoder": True,
@@ -2345,12 +2365,14 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "tie_word_embeddings": True, "vocab_size": 256000,
     },
     "t5gemma": {
-        "decoder": {"model_type": "t5_gemma_module"}, "encoder": {"model_type": "t5_gemma_module"},
-        "is_encoder_decoder": True, "tie_word_embeddings": True, "vocab_size": 256000,
+        "decoder": {"model_type": "t5_gemma_module", "fixed": True},
+        "encoder": {"model_type": "t5_gemma_module", "fixed": True}, "is_encoder_decoder": True,
+        "tie_word_embeddings": True, "vocab_size": 256000,
     },
     "t5gemma2": {
-        "decoder": {"model_type": "t5gemma2_decoder"}, "encoder": {"model_type": "t5gemma2_encoder"},
-        "is_encoder_decoder": True, "tie_word_embeddings": True,
+        "decoder": {"model_type": "t5gemma2_decoder", "fixed": True},
+        "encoder": {"model_type": "t5gemma2_encoder", "fixed": True}, "is_encoder_decoder": True,
+        "tie_word_embeddings": True,
     },
     "t5gemma2_decoder": {
         "head_dim": 256, "hidden_size": 2304, "intermediate_size": 9216, "max_position_embeddings": 131072,
@@ -2358,7 +2380,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "sliding_window_pattern": 6, "tie_word_embeddings": True, "vocab_size": 262208,
     },
     "t5gemma2_encoder": {
-        "mm_tokens_per_image": 256, "text_config": {"model_type": "t5gemma2_text"},
+        "mm_tokens_per_image": 256, "text_config": {"model_type": "t5gemma2_text", "fixed": True},
         "tie_word_embeddings": True, "vision_config": {"model_type": "siglip_vision_model"},
     },
     "t5gemma2_text": {
@@ -2393,8 +2415,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "relative_attention_num_buckets": 32, "vocab_size": 250112,
     },
     "unlimited_ocr": {
-        "text_config": {"model_type": "unlimited_ocr_text"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "unlimited_ocr_vision"},
+        "text_config": {"model_type": "unlimited_ocr_text", "fixed": True}, "tie_word_embeddings": False,
+        "vision_config": {"model_type": "unlimited_ocr_vision", "fixed": True},
     },
     "unlimited_ocr_sam_vision_model": {
         "downsample_channels": [512, 1024], "global_attn_indexes": [2, 5, 8, 11], "hidden_size": 768,
@@ -2410,8 +2432,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "vocab_size": 129280,
     },
     "unlimited_ocr_vision": {
-        "encoder_config": {"model_type": "unlimited_ocr_vision_encoder"},
-        "sam_config": {"model_type": "unlimited_ocr_sam_vision_model"},
+        "encoder_config": {"model_type": "unlimited_ocr_vision_encoder", "fixed": True},
+        "sam_config": {"model_type": "unlimited_ocr_sam_vision_model", "fixed": True},
     },
     "unlimited_ocr_vision_encoder": {
         "hidden_size": 1024, "image_size": 224, "intermediate_size": 4096, "num_attention_heads": 16,
@@ -2434,7 +2456,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
     },
     "video_llama_3": {
         "text_config": {"model_type": "qwen2"}, "tie_word_embeddings": False,
-        "vision_config": {"model_type": "video_llama_3_vision"},
+        "vision_config": {"model_type": "video_llama_3_vision", "fixed": True},
     },
     "video_llama_3_vision": {
         "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "num_channels": 3,

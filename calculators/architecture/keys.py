@@ -161,12 +161,21 @@ def has_lm_head(root: Fields, default: bool = True) -> bool:
         return True
     if name.endswith("Model"):
         return False
-    if re.search(r"For(SequenceClassification|TokenClassification|QuestionAnswering)$", name):
-        root.assume(
-            f"{name} has a task head in place of the language-model head: the task head is not counted"
-        )
-        return False
-    return default
+    return default if task_outputs(root)[0] == 0 else False
+
+
+def task_outputs(root: Fields) -> tuple[int, bool]:
+    """(outputs, bias) of the task head in place of a decoder's language-model head; (0, False) without."""
+    names = root.words("architectures")
+    pattern = r"For(SequenceClassification|TokenClassification|QuestionAnswering)$"
+    task = re.search(pattern, names[0]) if names else None
+    if task is None:
+        return 0, False
+    if task[1] == "QuestionAnswering":
+        return 2, True
+    labels = root.mapping("id2label")
+    count = len(labels) if labels else root.integer("num_labels", default=2)
+    return count, task[1] == "TokenClassification"
 
 
 class Notes:
@@ -425,9 +434,11 @@ class Fields:
         own = written.get("model_type")
         if own is not None and not isinstance(own, str):
             raise self.refuse(f"{name}.model_type", f"must be text, not {_kind(own)}")
-        extra = {k: v for k, v in default.items() if k not in ("model_type", "optional")}
+        extra = {k: v for k, v in default.items() if k not in ("model_type", "optional", "fixed")}
         chosen = own or model_type or default.get("model_type") or ""
-        if own and own != default.get("model_type"):
+        if default.get("fixed"):  # the composite uses its own class whatever the sub-config calls itself
+            chosen = default["model_type"]
+        elif own and own != default.get("model_type"):
             extra = {}
         return Fields(written, chosen, path=f"{self.path}{name}.", notes=self.notes, extra_defaults=extra)
 

@@ -16,7 +16,7 @@ from calculators.architecture.bag import Bag
 from calculators.architecture.encoders import ENCODERS as ENCODERS
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Role, Weight
-from calculators.architecture.vision import VISION_TOWERS, Tower, side, vision_tower
+from calculators.architecture.vision import VISION_TOWERS, Tower, kernel, side, vision_tower
 
 VISION_KEYS: Final = ("vision_config", "vision_tower_config", "visual_config", "visual")
 AUDIO_KEYS: Final = ("audio_config", "encoder_config", "speech_config")
@@ -168,7 +168,7 @@ def _lfm2(bag: Bag, p: Parts) -> None:
 
 
 def _kimi(bag: Bag, p: Parts) -> None:
-    merge = p.vision_side.integers("merge_kernel_size", default=(2, 2))
+    merge = kernel(p.vision_side, "merge_kernel_size")
     v = p.root.integer("projection_hidden_size", p.vision_width)
     wide = v * merge[0] * merge[-1]
     bag.norm(v)
@@ -359,7 +359,7 @@ def _step(bag: Bag, p: Parts) -> None:
 
 
 def _minicpmv(bag: Bag, p: Parts) -> None:
-    merge = p.root.integers("merge_kernel_size", default=(2, 2))
+    merge = kernel(p.root, "merge_kernel_size")
     wide, times = p.vision_width * merge[0] * merge[-1], p.root.integer("merger_times", 1)
     bag.norm(wide, n=times)
     bag.linear(wide, wide, n=times)
@@ -413,6 +413,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "llava_next": _llava_newline,
     "llava_next_video": _llava_newline,
     "llava_onevision": _llava_newline,
+    "minicpm_ocr": _minicpmv,
     "minicpmv4_6": _minicpmv,
     "minicpmv4_7": _minicpmv,
     "minimax_m3_vl": _minimax_m3,

@@ -250,7 +250,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "granitemoeshared": _GRANITE_MOE,
     "helium": Traits(out_bias=False, square_out=True),
     "hunyuan_v1_dense": Traits(qk_norm="head"),
-    "hunyuan_v1_moe": Traits(qk_norm="head"),
+    "hunyuan_v1_moe": Traits(qk_norm="head", shared="one_expert"),
     "hyperclovax": Traits(extras=("post_norms",)),
     "internlm2": Traits(qkv_bias="bias", out_bias="bias", mlp_bias=False),
     "internlm3": Traits(
@@ -685,6 +685,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "unlimited_ocr_text": Traits(
         out_bias="attention_bias", mlp_bias="mlp_bias", shared_bias="mlp_bias", sparse="auto"
     ),
+    "phi4_multimodal": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.

@@ -33,6 +33,14 @@ def side(f: Fields, name: str, default: int | None = None) -> int:
     return f.integer(name) if default is None else f.integer(name, default)
 
 
+def kernel(f: Fields, name: str) -> tuple[int, int]:
+    """A window of patches [height, width], 2 x 2 unless written."""
+    sizes = f.integers(name, default=(2, 2), low=1, high=1024)
+    if len(sizes) != 2:
+        raise f.refuse(name, f"must have two entries, not {len(sizes)}")
+    return sizes[0], sizes[1]
+
+
 def patches(f: Fields) -> int:
     """Patches of one image: (image side / patch side) squared."""
     per_side = side(f, "image_size") // side(f, "patch_size")
@@ -357,7 +365,7 @@ def _janus(f: Fields) -> Tower:
 def _molmo2(f: Fields) -> Tower:
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
     heads, head = f.integer("num_attention_heads"), f.integer("head_dim")
-    bag.tensor(f.integer("num_position_embeddings", patches(f)), d)
+    bag.tensor(f.integer("num_position_embeddings", f.integer("image_num_pos", 27 * 27)), d)
     bag.linear(d, patch_inputs(f))
     bag.norm(d, n=2 * n)
     kv = f.integer("num_key_value_heads", heads) * head
@@ -412,7 +420,7 @@ def _radio(f: Fields) -> Tower:
 def _minicpmv(f: Fields) -> Tower:
     """MiniCPM-V 4.6: SigLIP without head, and a merger of 2 x 2 windows inside the tower."""
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
-    window = f.integers("window_kernel_size", default=(2, 2))
+    window = kernel(f, "window_kernel_size")
     wide = d * window[0] * window[-1]
     bag.linear(d, patch_inputs(f))
     bag.tensor(patches(f), d)
@@ -533,6 +541,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "kimi_k25_vision": _kimi,
     "kosmos_2_vision_model": _kosmos2,
     "llama4_vision_model": _llama4,
+    "minicpm_ocr_vision": _minicpmv,
     "minicpmv4_6_vision": _minicpmv,
     "minicpmv4_7_vision": _minicpmv,
     "minimax_m3_vl_vision": _minimax_m3,
