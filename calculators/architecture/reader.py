@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from calculators.architecture import inkling, mixers, mlps, states, towers
 from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
-from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head
+from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head, task_outputs
 from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
 from calculators.architecture.pieces import Part, matrix, norms, vector
 from calculators.architecture.plan import (
@@ -195,6 +195,9 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
         rows = text.integer(traits.head_rows, default=vocab) if traits.head_rows else vocab
         head_width = embedding_width if traits.embedding_key == "word_embed_proj_dim" else width
         outside += matrix(Role.LM_HEAD, rows, head_width, Shard.VOCAB)
+    outputs, output_bias = task_outputs(root)
+    if outputs and not headed:
+        outside += matrix(Role.OTHER, outputs, width, bias=output_bias)
     if headed and flag(text, traits.head_bias):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
     outside += towers.tower_weights(root, text)
@@ -216,12 +219,11 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
 
 
 def merge_nested(text: Fields, traits: Traits) -> Fields:
-    """Lift the keys of nested groups (`attn_config`, `ffn_config`) beside the others."""
+    """Lift the keys of nested groups (`attn_config`, `ffn_config`), imply switches, derive windows."""
     lifted: dict[str, Any] = {}
-    for group in traits.nested:
-        inner = text.mapping(group)
-        if inner is not None:
-            lifted.update({k: v for k, v in inner.items() if isinstance(k, str) and k not in text.data})
+    for group, key, name, default in traits.nested:
+        inner = text.mapping(group) or {}
+        lifted[name] = default if inner.get(key) is None else inner[key]
     for switch, key in traits.implied:
         if not text.explicit(switch) and text.explicit(key) and text.has(key):
             lifted[switch] = True

@@ -37,7 +37,7 @@ class Traits:
     first_norms: int | None = None  # norms of layer 0, when it differs
     single: bool = False  # each layer is a mixer or an MLP, not both
     final_norm: Flag = True
-    nested: tuple[str, ...] = ()  # groups of keys to lift to the top
+    nested: tuple[tuple[str, str, str, int], ...] = ()  # (group, key in it, canonical key, class default)
     defaults: tuple[tuple[str, int | bool | tuple[int, ...]], ...] = ()  # class defaults of those groups
     extras: tuple[str, ...] = ()  # names in `extras`: per-layer and outside weights of unusual designs
     # --- attention ---
@@ -414,9 +414,13 @@ TRAITS: Final[dict[str, Traits]] = {
     "dbrx": Traits(
         qkv_bias=False,
         out_bias=False,
-        nested=("attn_config", "ffn_config"),
         expert_width_keys=("intermediate_size",),
-        defaults=(("kv_n_heads", 1), ("ffn_hidden_size", 3584), ("moe_num_experts", 4), ("moe_top_k", 1)),
+        nested=(
+            ("attn_config", "kv_n_heads", "num_key_value_heads", 1),
+            ("ffn_config", "ffn_hidden_size", "intermediate_size", 3584),
+            ("ffn_config", "moe_num_experts", "num_experts", 4),
+            ("ffn_config", "moe_top_k", "num_experts_per_tok", 1),
+        ),
     ),
     "llama": PLAIN,
     "gemma4_unified_text": replace(
@@ -686,6 +690,8 @@ TRAITS: Final[dict[str, Traits]] = {
         out_bias="attention_bias", mlp_bias="mlp_bias", shared_bias="mlp_bias", sparse="auto"
     ),
     "phi4_multimodal": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
+    "chameleon": Traits(qk_norm="each", qk_norm_vectors=2),
+    "hunyuan_vl_text": Traits(qk_norm="head"),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.
