@@ -80,14 +80,13 @@ def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     width = hidden_size(fields)
     h = read_heads(fields, traits)
     qkv_bias = flag(fields, traits.qkv_bias)
-    k_bias = qkv_bias if traits.k_bias is None else flag(fields, traits.k_bias)
     out_bias = flag(fields, traits.out_bias)
     reused = fields.flag("_kv_reused")  # this layer reads the keys and values of an earlier one
     out_width = width if traits.square_out else h.heads * h.value_dim
     one_for_both = fields.flag("attention_k_eq_v") and layer_type == "full"
     weights = matrix(Role.ATTN_Q, h.heads * h.head_dim, width, Shard.COLUMN, bias=qkv_bias)
     if not reused:
-        weights += matrix(Role.ATTN_K, h.kv_heads * h.head_dim, width, Shard.KV_HEADS, bias=k_bias)
+        weights += matrix(Role.ATTN_K, h.kv_heads * h.head_dim, width, Shard.KV_HEADS, bias=qkv_bias)
     if not reused and not one_for_both:
         weights += matrix(Role.ATTN_V, h.kv_heads * h.value_dim, width, Shard.KV_HEADS, bias=qkv_bias)
     weights = (
@@ -96,7 +95,7 @@ def attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
         *_qk_norms(fields, traits, h, 1 if reused else 2),
         *_gate(fields, traits, h, width, qkv_bias),
     )
-    if traits.sinks in ("all", layer_type) and flag(fields, traits.sinks_if):
+    if traits.sinks in ("all", layer_type):
         weights = (*weights, vector(Role.OTHER, h.heads, Shard.COLUMN))
     if reused:
         return Part(weights)

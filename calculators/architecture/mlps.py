@@ -17,19 +17,18 @@ def mlp_width(fields: Fields, traits: Traits) -> int:
     """Inner width of the dense MLP."""
     if traits.dense_width_key and fields.has(traits.dense_width_key):
         return fields.integer(traits.dense_width_key)
-    if fields.has(traits.mlp_width_key):
-        return fields.integer(traits.mlp_width_key)
+    if fields.has("intermediate_size"):
+        return fields.integer("intermediate_size")
     if not fields.known and traits.gated is True:
-        return fields.integer(traits.mlp_width_key)  # refuses by name: a gated width has no usual multiple
-    return traits.mlp_factor * hidden_size(fields)
+        return fields.integer("intermediate_size")  # refuses by name: a gated width has no usual multiple
+    return 4 * hidden_size(fields)
 
 
 def dense(fields: Fields, traits: Traits) -> Part:
     """Gate, up and down (or only up and down) at the dense width."""
     bias = flag(fields, traits.mlp_bias)
-    out_bias = bias if traits.mlp_out_bias is None else flag(fields, traits.mlp_out_bias)
     width, inner = hidden_size(fields), mlp_width(fields, traits)
-    return Part(mlp_weights(width, inner, flag(fields, traits.gated), bias, out_bias))
+    return Part(mlp_weights(width, inner, flag(fields, traits.gated), bias, bias))
 
 
 def lfm(fields: Fields, traits: Traits) -> Part:

@@ -145,7 +145,10 @@ def _sliding_if_used(fields: Fields, layers: int) -> tuple[str, ...]:
 
 
 def _qwen(fields: Fields, layers: int) -> tuple[str, ...]:
-    used = fields.flag("use_sliding_window", not fields.known or fields.model_type == "dots1")
+    return _window_from(fields, layers, fields.flag("use_sliding_window", not fields.known))
+
+
+def _window_from(fields: Fields, layers: int, used: bool = True) -> tuple[str, ...]:
     if not (used and _window(fields)):
         return ("full",) * layers
     first = fields.integer("max_window_layers", default=0, low=0)
@@ -411,6 +414,7 @@ ORDERS: Final[dict[str, Callable[[Fields, int], tuple[str, ...]]]] = {
     "pattern_last_full": _pattern_last_full,
     "period": _period,
     "qwen": _qwen,
+    "qwen_always": _window_from,
     "sliding_all": _sliding_all,
     "sliding_if_used": _sliding_if_used,
 }

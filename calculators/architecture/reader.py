@@ -175,12 +175,12 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
     vocab = text.integer("vocab_size")
     count = layer_count(text, traits)
     layers, views = stack(text, traits, count)
-    headed = traits.has_head and has_lm_head(root)
+    headed = has_lm_head(root)
     tied = tied_embeddings(owner, text, traits)
     embedding_width = text.integer(traits.embedding_key, default=width)
     extra_rows = text.integer(traits.extra_rows, default=0, low=0) if traits.extra_rows else 0
     outside = [Weight(Role.EMBEDDING, (vocab + extra_rows, embedding_width), Shard.VOCAB)]
-    if traits.positions is not None and flag(text, traits.positions_if, True):
+    if traits.positions is not None:
         rows = text.integer("max_position_embeddings") + traits.positions
         outside.append(Weight(Role.POSITION, (rows, width)))
     outside += norms(

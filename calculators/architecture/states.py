@@ -167,7 +167,7 @@ def mamba2(fields: Fields, traits: Traits, layer_type: str) -> Part:
         *matrix(Role.STATE_IN, inner + channels + heads, width, Shard.COLUMN, bias=bias),
         *_conv(channels, kernel, conv_bias),
         vector(Role.STATE_PARAM, heads, Shard.COLUMN, copies=3),  # step bias, A, D
-        *(norms(inner, 1) if fields.model_type != "falcon_h1" or fields.flag("mamba_rms_norm") else ()),
+        *(norms(inner, 1) if flag(fields, traits.state_norm_if) else ()),
         *matrix(Role.STATE_OUT, width, inner, Shard.ROW, bias=out_bias),
     )
     return Part(weights, _state(channels * kernel, inner * state))

@@ -43,7 +43,6 @@ class Traits:
     # --- attention ---
     attention: str = "gqa"  # gqa or mla
     qkv_bias: Flag = "attention_bias"
-    k_bias: Flag | None = None  # None: as qkv_bias
     out_bias: Flag = "attention_bias"
     square_out: bool = False  # the output projection is hidden x hidden whatever the heads
     kv_heads: str = "grouped"  # grouped, mha, falcon, multi_query
@@ -51,16 +50,13 @@ class Traits:
     qk_norm: str = ""  # "", head, width, each (per head and channel)
     qk_norm_if: Flag = True
     qk_norm_vectors: int = 1
-    qk_norm_full_only: bool = False
     gate: str = ""  # "", width (one gate per channel), head (one per head), query (inside a doubled query)
     gate_if: Flag = True
     gate_bias: Flag = False
     gate_extra: bool = False  # one more gate parameter per head
     kv_factor: tuple[str, int] = ("", 1)  # layers of this type have so many times the KV heads
     sinks: str = ""  # "", all, or the layer type that has them
-    sinks_if: Flag = True
     window_key: tuple[str, int] = ("", 1)  # a key whose value, divided, is the window
-    window: bool = False  # the class honours sliding_window
     ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
     query_dim_key: str = ""  # MLA: this key, when given, is the query width of one head
     q_form: str = "plain"  # pair: MLA queries and a gate from two compressed vectors
@@ -80,14 +76,12 @@ class Traits:
     state_bias: Flag = "mamba_proj_bias|use_bias|add_bias_linear"
     state_conv_bias: bool = False  # Mamba-2: the convolution has a bias whatever the config says
     hybrid_state: bool = True  # a hybrid layer runs the state mixer beside the attention
+    state_norm_if: Flag = True  # Mamba-2: the gated norm
     state_norms: bool = False  # Mamba: norms over the step and both projections
     kda_rank: str = "low"  # full: decay and output gate are full matrices
     # --- MLP ---
     gated: Flag = True
     mlp_bias: Flag = "mlp_bias"
-    mlp_out_bias: Flag | None = None  # None: as mlp_bias
-    mlp_factor: int = 4  # width when the config gives none, in hidden sizes
-    mlp_width_key: str = "intermediate_size"
     mlp: str = "dense"
     # --- experts ---
     moe: str = "moe"
@@ -106,10 +100,8 @@ class Traits:
     modality_experts: bool = False  # a second set of experts for images; widths come as a pair
     # --- outside the layers ---
     positions: int | None = None  # learned positions: this many rows more than max_position_embeddings
-    positions_if: Flag = True
     embedding_norm: int = 0  # parameter vectors of a norm after the embedding
     head_bias: Flag = False
-    has_head: bool = True
     embedding_key: str = "word_embed_proj_dim"  # width of the embedding when not the hidden size
     extra_rows: str = ""  # key with rows of the embedding beyond the vocabulary
     head_rows: str = ""  # key with the rows of the head when fewer than the vocabulary
@@ -129,10 +121,10 @@ _GPT: Final = Traits(
     gated=False,
     mlp_bias=True,
 )
-_GEMMA2: Final = Traits(block_norms=4, window=True, order="alternate")
+_GEMMA2: Final = Traits(block_norms=4, order="alternate")
 _GEMMA3: Final = replace(_GEMMA2, order="pattern", qk_norm="head")
-_QWEN2: Final = Traits(qkv_bias=True, out_bias=False, mlp_bias=False, order="qwen", window=True)
-_QWEN3: Final = Traits(qk_norm="head", mlp_bias=False, order="qwen", window=True)
+_QWEN2: Final = Traits(qkv_bias=True, out_bias=False, mlp_bias=False, order="qwen")
+_QWEN3: Final = Traits(qk_norm="head", mlp_bias=False, order="qwen")
 _QWEN3_MOE: Final = replace(_QWEN3, shared="none", order="sliding_if_used")
 _QWEN3_NEXT: Final = Traits(
     qk_norm="head", gate="query", mlp_bias=False, shared_gate=True, order="interval", linear="gated_delta_net"
@@ -141,7 +133,7 @@ _QWEN2_MOE: Final = replace(_QWEN2, qkv_bias="qkv_bias", shared="one", shared_ga
 _GLM4: Final = Traits(block_norms=4, out_bias=False)
 _OLMO2: Final = Traits(qk_norm="width", mlp_bias=False)
 _MAMBA: Final = Traits(block_norms=1, mlp="none", order="linear", linear="mamba", qkv_bias=False)
-_MIXTRAL: Final = Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False)
+_MIXTRAL: Final = Traits(order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False)
 _GRANITE_MOE: Final = Traits(shared="granite", mlp_bias=False)
 
 TRAITS: Final[dict[str, Traits]] = {
@@ -149,7 +141,6 @@ TRAITS: Final[dict[str, Traits]] = {
         block_norms=4,
         qk_norm="head",
         gate="width",
-        window=True,
         order="pattern",
         router_extra=1,
         mlp_bias=False,
@@ -169,13 +160,11 @@ TRAITS: Final[dict[str, Traits]] = {
         qkv_bias="add_qkv_bias|add_bias_linear", out_bias="add_bias_linear", mlp_bias="add_bias_linear"
     ),
     "cohere": Traits(block_norms=1, qk_norm="each", qk_norm_if="use_qk_norm", mlp_bias=False),
-    "cohere2": Traits(block_norms=1, window=True, order="pattern", mlp_bias=False),
-    "cohere2_moe": Traits(block_norms=1, window=True, order="pattern", mlp_bias=False),
-    "cohere_compass_text": Traits(
-        block_norms=1, window=True, order="full", free_head_dim=False, mlp_bias=False
-    ),
+    "cohere2": Traits(block_norms=1, order="pattern", mlp_bias=False),
+    "cohere2_moe": Traits(block_norms=1, order="pattern", mlp_bias=False),
+    "cohere_compass_text": Traits(block_norms=1, order="full", free_head_dim=False, mlp_bias=False),
     "ctrl": replace(_GPT, head_bias=True),
-    "cwm": Traits(window=True, order="first_of_four", qkv_bias=False, out_bias=False),
+    "cwm": Traits(order="first_of_four", qkv_bias=False, out_bias=False),
     "deepseek": Traits(),
     "deepseek_v2": replace(_MLA, mlp_bias="mlp_bias", shared_bias="mlp_bias"),
     "deepseek_v3": _MLA,
@@ -185,17 +174,17 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "diffllama": Traits(extras=("differential",)),
     "doge": Traits(qk_norm="head", sparse="never", extras=("doge",)),
-    "dots1": Traits(qk_norm="head", window=True, order="qwen", mlp_bias=False),
+    "dots1": Traits(qk_norm="head", order="qwen_always", mlp_bias=False),
     "ernie4_5": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
     "ernie4_5_moe": Traits(
         qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", shared_bias="use_bias", router_extra=1
     ),
     "exaone": Traits(),
     "exaone4": Traits(
-        qk_norm="head", window=True, order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
+        qk_norm="head", order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
     ),
     "exaone_moe": Traits(
-        qk_norm="head", window=True, order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
+        qk_norm="head", order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
     ),
     "falcon": Traits(
         norm=LAYER_NORM,
@@ -207,7 +196,7 @@ TRAITS: Final[dict[str, Traits]] = {
         gated=False,
         mlp_bias="bias",
     ),
-    "falcon_h1": Traits(order="hybrid", linear="mamba2"),
+    "falcon_h1": Traits(order="hybrid", linear="mamba2", state_norm_if="mamba_rms_norm"),
     "falcon_mamba": _MAMBA,
     "flex_olmo": Traits(qk_norm="width"),
     "gemma": Traits(mlp_bias=False),
@@ -240,12 +229,12 @@ TRAITS: Final[dict[str, Traits]] = {
     "gpt_bigcode": replace(_GPT, positions=0, kv_heads="multi_query"),
     "gpt_neo": replace(_GPT, positions=0, qkv_bias=False),
     "gpt_neox": replace(_GPT, qkv_bias="attention_bias", out_bias="attention_bias"),
-    "gpt_oss": Traits(sinks="all", window=True, order="alternate", router_bias=True, expert_bias=True),
+    "gpt_oss": Traits(sinks="all", order="alternate", router_bias=True, expert_bias=True),
     "gptj": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
     "granite": Traits(),
-    "granite_swa": Traits(window=True, order="first_of_four", sinks="all"),
+    "granite_swa": Traits(order="first_of_four", sinks="all"),
     "granitemoe": _GRANITE_MOE,
-    "granitemoe_swa": replace(_GRANITE_MOE, window=True, order="first_of_four", sinks="all"),
+    "granitemoe_swa": replace(_GRANITE_MOE, order="first_of_four", sinks="all"),
     "granitemoehybrid": replace(_GRANITE_MOE, order="linear", linear="mamba2"),
     "granitemoeshared": _GRANITE_MOE,
     "helium": Traits(out_bias=False, square_out=True),
@@ -302,7 +291,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "mimo": _QWEN2,
     "mimo_v2_flash": Traits(
         order="mimo",
-        window=True,
         sinks="sliding",
         out_bias=False,
         kv_factor=("sliding", 2),
@@ -322,9 +310,9 @@ TRAITS: Final[dict[str, Traits]] = {
         expert_width_keys=("intermediate_size",),
         shared="granite",
     ),
-    "ministral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
-    "ministral3": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False),
-    "mistral": Traits(window=True, order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "ministral": Traits(order="sliding_all", qkv_bias=False, out_bias=False),
+    "ministral3": Traits(order="sliding_all", qkv_bias=False, out_bias=False),
+    "mistral": Traits(order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
     "mistral4": _MLA,
     "mixtral": _MIXTRAL,
     "mpt": replace(_GPT, norm=RMS, qkv_bias=False, out_bias=False, mlp_bias=False),
@@ -346,7 +334,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "olmo": Traits(norm=NO_NORM),
     "olmo2": _OLMO2,
-    "olmo3": replace(_OLMO2, window=True, order="pattern_four"),
+    "olmo3": replace(_OLMO2, order="pattern_four"),
     "olmoe": replace(_OLMO2, shared="none"),
     "opt": replace(
         _GPT,
@@ -369,9 +357,7 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm_vectors=2,
     ),
     "phi3": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
-    "phimoe": Traits(
-        norm=LAYER_NORM, window=True, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False
-    ),
+    "phimoe": Traits(norm=LAYER_NORM, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False),
     "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp="half", mlp_bias=False),
     "qwen2": _QWEN2,
     "qwen2_moe": _QWEN2_MOE,
@@ -383,13 +369,11 @@ TRAITS: Final[dict[str, Traits]] = {
     "qwen3_next": _QWEN3_NEXT,
     "qwen3_5_text": _QWEN3_NEXT,
     "qwen3_5_moe_text": _QWEN3_NEXT,
-    "qwen3_vl_text": replace(_QWEN3, order="full", window=False),
-    "qwen3_vl_moe_text": replace(_QWEN3_MOE, order="full", window=False),
-    "recurrent_gemma": Traits(
-        order="block_types", linear="rg_lru", window=True, out_bias=True, mlp="half", mlp_bias=True
-    ),
+    "qwen3_vl_text": replace(_QWEN3, order="full"),
+    "qwen3_vl_moe_text": replace(_QWEN3_MOE, order="full"),
+    "recurrent_gemma": Traits(order="block_types", linear="rg_lru", out_bias=True, mlp="half", mlp_bias=True),
     "seed_oss": Traits(out_bias="attention_out_bias"),
-    "smollm3": Traits(window=True, order="sliding_if_used"),
+    "smollm3": Traits(order="sliding_if_used"),
     "stablelm": Traits(
         norms_rule="stablelm",
         norm=LAYER_NORM,
@@ -405,10 +389,9 @@ TRAITS: Final[dict[str, Traits]] = {
         out_bias="use_bias",
         gated=False,
         mlp_bias="use_bias",
-        window=True,
         order="sliding_all",
     ),
-    "vaultgemma": Traits(mlp_bias=False, window=True, order="alternate"),
+    "vaultgemma": Traits(mlp_bias=False, order="alternate"),
     "xglm": replace(_GPT),
     "youtu": _MLA,
     "dbrx": Traits(
@@ -453,7 +436,6 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm="head",
         gate="width",
         gate_extra=True,
-        window=True,
         order="pattern_last_full",
         sparse="after_three",
         mlp_bias=False,
@@ -461,7 +443,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "flint": Traits(
         qk_norm="head",
         sinks="all",
-        window=True,
         order="flint",
         shared="one",
         mlp_bias=False,
@@ -471,7 +452,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "kolibri1": Traits(
         block_norms=4,
         qk_norm="head",
-        window=True,
         order="every_fifth",
         qkv_bias=False,
         out_bias=False,
@@ -481,7 +461,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "laguna": Traits(
         qk_norm="head",
         gate="gating",
-        window=True,
         order="full",
         router_extra=1,
         shared="one",
@@ -489,10 +468,8 @@ TRAITS: Final[dict[str, Traits]] = {
         sparse="after_first",
         type_lists=(("num_attention_heads", "num_attention_heads_per_layer"),),
     ),
-    "lara_mini": Traits(
-        qk_norm="head", window=True, order="lara", linear="gated_delta_net", shared="one", mlp_bias=False
-    ),
-    "mellum": Traits(qk_norm="head", window=True, order="full", mlp_bias=False, shared="none"),
+    "lara_mini": Traits(qk_norm="head", order="lara", linear="gated_delta_net", shared="one", mlp_bias=False),
+    "mellum": Traits(qk_norm="head", order="full", mlp_bias=False, shared="none"),
     "nanochat": Traits(norm=NO_NORM, gated=False, mlp_bias=False),
     "solar_open": Traits(out_bias=False, mlp_bias=False),
     "lfm3": Traits(
@@ -500,7 +477,6 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm="head",
         gate="head",
         gate_if="use_attention_gate",
-        window=True,
         order="lfm3",
         linear="short_conv",
         mlp_bias=False,
@@ -512,7 +488,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "dory": Traits(
         norm=NO_NORM,
         gate="width",
-        window=True,
         order="pattern_four",
         paired=True,
         passes="loop",
@@ -552,7 +527,6 @@ TRAITS: Final[dict[str, Traits]] = {
         _DSA,
         order="dots3",
         gate="head",
-        window=True,
         k_rope_norm=True,
         defaults=(
             ("swa_num_attention_heads", 64),
@@ -571,13 +545,10 @@ TRAITS: Final[dict[str, Traits]] = {
             ("sliding", "v_head_dim", "swa_v_head_dim"),
         ),
     ),
-    "muse_glimmer_text": Traits(
-        block_norms=4, gate="width", window=True, order="backward_four", mlp_bias=False
-    ),
+    "muse_glimmer_text": Traits(block_norms=4, gate="width", order="backward_four", mlp_bias=False),
     "muse_spark_text": Traits(
         block_norms=3,
         gate="width",
-        window=True,
         order="backward_four",
         mlp_bias=False,
         latent_norms=True,
@@ -680,7 +651,6 @@ TRAITS: Final[dict[str, Traits]] = {
     "step3p5": Traits(
         qk_norm="head",
         gate="head",
-        window=True,
         order="full",
         sparse="after_three",
         shared_bias="mlp_bias",
