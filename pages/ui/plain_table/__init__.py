@@ -1,4 +1,4 @@
-"""A table of words that a phone can show: below 640 px each row becomes a card, so nothing scrolls sideways."""
+"""A table of words that a phone can show: below 640 px each row becomes a card, nothing scrolls sideways."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _drawn() -> None:
 
 
 def drawn() -> bool:
-    """Whether this reader has seen a verdict. Until then heavy views wait, so that nothing comes before it."""
+    """Whether this reader has seen a verdict; until then heavy views wait, to let nothing come before it."""
     return st.session_state.get(_DRAWN, False)
 
 
