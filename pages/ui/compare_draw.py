@@ -59,12 +59,7 @@ def filter_controls(choice: Choice, filters: Filters) -> None:
         with st.container(horizontal=True):
             state.control(st.toggle, "Price known", "priced")
             state.control(st.toggle, "Pinned cards only", "pinned_only")
-    active = filters.active()
-    text = (
-        f"★ {len(choice.pinned)} pinned, always shown; {choice.matching} of {len(choice.everything)} cards "
-    )
-    text += f"pass the filters ({', '.join(active)})." if active else "to choose from, no filter set."
-    st.caption(text)
+    st.caption(_filter_line(choice, filters))
 
 
 def table_controls(choice: Choice) -> None:
@@ -76,17 +71,17 @@ def table_controls(choice: Choice) -> None:
 def chart_controls(
     choice: Choice, *, baseline: bool = True, precision: bool = False, sparse: bool = False
 ) -> None:
-    """The controls a chart needs, in one row that wraps."""
+    """The controls a chart needs; rows wrap on a phone."""
+    if precision:
+        state.control(
+            st.segmented_control,
+            "Number type",
+            "precision",
+            options=list(PRECISIONS),
+            format_func=lambda key: PRECISIONS[key].label,
+            required=True,
+        )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if precision:
-            state.control(
-                st.segmented_control,
-                "Number type",
-                "precision",
-                options=list(PRECISIONS),
-                format_func=lambda key: PRECISIONS[key].label,
-                required=True,
-            )
         if baseline:
             _baseline(choice)
         if sparse:
@@ -131,9 +126,10 @@ def spec_table(choice: Choice, groups: Collection[str]) -> None:
     ids = [str(i) for i in choice.rows.index]
     if cells := [c for c in selected["cells"] if c[0] < len(ids)]:
         row, title = cells[0]
-        _cell_sources(ids[row], compare_table.clicked_column(title, columns))
+        column = compare_table.clicked_column(title, columns)
+        _card_sources(choice, ids[row]) if column is None else _cell_sources(choice, ids[row], column)
     elif rows := [r for r in selected["rows"] if r < len(ids)]:
-        _card_sources(ids[rows[0]])
+        _card_sources(choice, ids[rows[0]])
     else:
         st.caption("Click a cell to see where its number is from; tick a row for every source of that card.")
 
@@ -158,6 +154,36 @@ def export_buttons(choice: Choice, scenario: Scenario) -> None:
                 key=f"export-{ending}",
                 on_click="ignore",
                 disabled=not len(choice.rows),
+            )
+
+
+def _filter_line(choice: Choice, filters: Filters) -> str:
+    """What is shown and why, for readers who have not unfolded the filters."""
+    pinned = f"★ {len(choice.pinned)} pinned, always shown"
+    if filters.pinned_only:
+        return f"{pinned}; every other card is left out (pinned cards only)."
+    cards = f"{choice.matching} of {len(choice.everything)} cards"
+    active = ", ".join(filters.active())
+    return (
+        f"{pinned}; {cards} pass the filters ({active})." if active else f"{pinned}; {cards}, no filter set."
+    )
+
+
+def _pin(gpu_id: str, pinned: bool) -> None:
+    others = tuple(gpu for gpu in state.last().gpus if gpu != gpu_id)
+    state.put(gpus=others if pinned else (*others, gpu_id))
+
+
+def _card_actions(choice: Choice, gpu_id: str) -> None:
+    """Pin or unpin the selected card, or compare the others with it."""
+    pinned = gpu_id in choice.pinned
+    with st.container(horizontal=True):
+        st.button("Unpin" if pinned else "Pin", key="pin-card", on_click=_pin, args=(gpu_id, pinned))
+        if gpu_id == choice.baseline:
+            st.button("Show absolute figures", key="drop-baseline", on_click=partial(state.put, baseline=""))
+        else:
+            st.button(
+                "Compare others with it", key="set-baseline", on_click=partial(state.put, baseline=gpu_id)
             )
 
 
@@ -206,10 +232,7 @@ def _say_relative(choice: Choice, columns: list[compare_table.TableColumn], fram
     st.caption(text)
 
 
-def _cell_sources(gpu_id: str, column: compare_table.TableColumn | None) -> None:
-    if column is None:
-        _card_sources(gpu_id)
-        return
+def _cell_sources(choice: Choice, gpu_id: str, column: compare_table.TableColumn) -> None:
     found = compare_sources.cell(gpu_id, column)
     with st.container(border=True, key="cell-sources"):
         st.markdown(f"**Where is this number from?** {_plain(found.gpu)} · {_plain(found.title)}")
@@ -226,9 +249,10 @@ def _cell_sources(gpu_id: str, column: compare_table.TableColumn | None) -> None
             st.markdown(f"- {_plain(origin.field)} **{_plain(origin.value)}**: {title}; {'; '.join(rest)}")
         if found.notes:
             st.markdown(f"**About this card.** {_plain(found.notes)}")
+        _card_actions(choice, gpu_id)
 
 
-def _card_sources(gpu_id: str) -> None:
+def _card_sources(choice: Choice, gpu_id: str) -> None:
     with st.container(border=True, key="card-sources"):
         st.markdown(f"**Every figure of the {_plain(catalogue.gpu_name(gpu_id))} and its sources**")
         if notes := compare_sources.card_notes(gpu_id):
@@ -238,8 +262,9 @@ def _card_sources(gpu_id: str) -> None:
             hide_index=True,
             placeholder=DASH,
             column_config={"Link": st.column_config.LinkColumn("Link", display_text="open")},
-            alt=f"Sources of every figure of the {catalogue.gpu_name(gpu_id)}.",
+            alt="Sources of every figure of the selected card.",
         )
+        _card_actions(choice, gpu_id)
 
 
 def _plain(text: str) -> str:

@@ -42,13 +42,15 @@ def leaders(choice: Choice, shown: Sequence[int], values: np.ndarray, what: str,
     return text
 
 
-def ridge_range(choice: Choice, shown: Sequence[int], ridge: np.ndarray, batch: np.ndarray, bits: int) -> str:
+def ridge_range(
+    choice: Choice, shown: Sequence[int], ridge: np.ndarray, batch: np.ndarray, precision: Precision
+) -> str:
     """Which card needs the most work per byte and which the least."""
     order = sorted(shown, key=lambda i: ridge[i])
     low, high = order[0], order[-1]
     return (
         f"{name_at(choice, high)} needs the most work per byte to be kept busy ({ridge[high]:.0f} FLOP per "
-        f"byte, about {batch[high]:.0f} tokens per decode step with {bits}-bit weights), "
+        f"byte, about {batch[high]:.0f} tokens per decode step with {precision.label} weights), "
         f"{name_at(choice, low)} the least ({ridge[low]:.0f}). Below a card's ridge point its bandwidth, not "
         "its TFLOPS, sets the speed."
     )

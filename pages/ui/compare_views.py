@@ -26,7 +26,6 @@ MOST_POINTS: Final = 14  # more names do not find room on a phone
 RIDGES: Final = tuple(25 * 2**n for n in range(9))  # FLOP per byte
 WATT_TO_DIAMETER: Final = 0.85  # marker area is proportional to power: 70 W is 7 px wide, 1400 W 32 px
 UNKNOWN_POWER_PX: Final = 10.0
-BITS_PER_WEIGHT: Final = 16
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def roofline_view(choice: Choice, precision: Precision) -> ChartView:
     rows, every = choice.rows, choice.everything
     peak, bandwidth = floats(rows[precision.column]), floats(rows["bandwidth_gb_per_s"])
     ridge = ridge_flop_per_byte(peak, bandwidth)
-    batch = balanced_batch_tokens(peak, bandwidth, BITS_PER_WEIGHT)
+    batch = balanced_batch_tokens(peak, bandwidth, precision.bits)
     shown, cut = _shown(choice, np.where(np.isnan(ridge), np.nan, peak), MOST_POINTS)
     peaks, bandwidths = floats(every[precision.column]), floats(every["bandwidth_gb_per_s"])
     points = [
@@ -156,17 +155,18 @@ def roofline_view(choice: Choice, precision: Precision) -> ChartView:
     ]
     drawn = scatter(
         points,
+        _vendors(choice),
         _log_axis("Memory bandwidth, GB/s", bandwidths),
         _log_axis(f"Dense {precision.label} peak, {precision.unit}", peaks),
         _ridges(ridge_flop_per_byte(peaks, bandwidths)),
     )
     what = f"bandwidth or dense {precision.label} peak"
-    takeaway = notes.ridge_range(choice, shown, ridge, batch, BITS_PER_WEIGHT) if shown else ""
+    takeaway = notes.ridge_range(choice, shown, ridge, batch, precision) if shown else ""
     columns = {
         "Bandwidth, GB/s": bandwidth,
         f"Dense {precision.label}, {precision.unit}": peak,
         "Ridge point, FLOP per byte": ridge,
-        f"Tokens per step at the ridge, {BITS_PER_WEIGHT}-bit weights": batch,
+        f"Tokens per step at the ridge, {precision.label} weights": batch,
     }
     return ChartView(
         f"Compute against bandwidth, dense {precision.label}",
@@ -177,7 +177,8 @@ def roofline_view(choice: Choice, precision: Precision) -> ChartView:
         (
             "The number after each name is its ridge point: FLOP a program must do per byte read before "
             "compute, not memory, is the limit. Dotted lines join equal ridge points. Decoding for one user "
-            "does about 1 FLOP per byte at 16 bits, so there every card waits for its memory.",
+            f"does about {number(2 * 8 / precision.bits)} FLOP per byte of {precision.label} weights, so "
+            "there every card waits for its memory.",
             *notes.numbered(drawn.key),
             *notes.left_out(choice, len(shown), cut, what),
         ),
@@ -204,6 +205,7 @@ def map_view(choice: Choice) -> ChartView:
     ]
     drawn = scatter(
         points,
+        _vendors(choice),
         _log_axis("Memory on the label, GB", floats(every["memory_gb"])),
         _log_axis("Memory bandwidth, GB/s", floats(every["bandwidth_gb_per_s"])),
     )
@@ -286,6 +288,11 @@ def _shown(choice: Choice, values: np.ndarray, most: int) -> tuple[list[int], in
 def _numbers(choice: Choice, order: Sequence[int], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     data = {label: [number(values[i]) for i in order] for label, values in columns.items()}
     return pd.DataFrame(data, index=pd.Index([str(choice.rows["name"].iloc[i]) for i in order], name="GPU"))
+
+
+def _vendors(choice: Choice) -> list[str]:
+    """All vendors there are, the one with most cards first."""
+    return [str(vendor) for vendor in choice.everything["vendor"].value_counts().index]
 
 
 def _ridges(known: np.ndarray) -> list[float]:

@@ -132,11 +132,14 @@ def bars(rows: Sequence[Bar], axis_title: str, axis_max: float) -> Figure:
     }
 
 
-def scatter(points: Sequence[Point], x: Axis, y: Axis, ridges: Sequence[float] = ()) -> Scatter:
+def scatter(
+    points: Sequence[Point], groups: Sequence[str], x: Axis, y: Axis, ridges: Sequence[float] = ()
+) -> Scatter:
     """A log-log scatter with a name at every point, or a number where the name finds no room.
 
-    One trace and one symbol per group. `ridges` draws lines of constant y / x × 1000, which is FLOP per
-    byte when y is TFLOPS and x is GB/s.
+    One trace and one symbol per group, in the order given, so that neither symbol nor colour of a group
+    depends on which groups have points. `ridges` draws lines of constant y / x × 1000, which is FLOP per byte
+    when y is TFLOPS and x is GB/s.
     """
     merged = _merged(points)
     plot_px = SCATTER_PX - LEGEND_PX - BOTTOM_PX
@@ -151,7 +154,6 @@ def scatter(points: Sequence[Point], x: Axis, y: Axis, ridges: Sequence[float] =
         for i in order
     ]
     texts = dict(zip(order, place(marks, NARROW_PX, plot_px), strict=True))
-    groups = sorted({p.group for p in merged}, key=lambda g: (-sum(p.group == g for p in merged), g))
     traces = [_group_trace(group, SYMBOLS[i % len(SYMBOLS)], merged, texts) for i, group in enumerate(groups)]
     figure = {
         "data": [*traces, *_ridge_lines(ridges, x, y)],
@@ -181,6 +183,16 @@ def scatter(points: Sequence[Point], x: Axis, y: Axis, ridges: Sequence[float] =
 def _group_trace(group: str, symbol: str, points: Sequence[Point], texts: dict[int, Placed]) -> Figure:
     part = [i for i, p in enumerate(points) if p.group == group]
     chosen = [points[i] for i in part]
+    if not chosen:
+        # Plotly gives an empty trace no colour of the palette; one with an empty point keeps its place.
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "name": group,
+            "x": [None],
+            "y": [None],
+            "showlegend": False,
+        }
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -203,37 +215,38 @@ def _group_trace(group: str, symbol: str, points: Sequence[Point], texts: dict[i
 
 
 def _ridge_lines(ridges: Sequence[float], x: Axis, y: Axis) -> list[Figure]:
-    """One dotted trace of all ridge lines, each named just outside the plot, where no card can be."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    texts: list[str] = []
-    sides: list[str] = []
+    """One dotted trace of all ridge lines, and their names just outside the plot, where no card can be."""
+    ends = []
     for ridge in ridges:
         left = max(x.low, y.low * 1000 / ridge)
         right = min(x.high, y.high * 1000 / ridge)
-        if left >= right:
-            continue
-        xs += [left, right, None]
-        ys += [left * ridge / 1000, right * ridge / 1000, None]
-        texts += ["", f"{ridge:,g}", ""]
-        sides += ["top center", "middle right" if right == x.high else "top center", "top center"]
-    if not xs:
+        if left < right:
+            ends.append((ridge, left, right))
+    if not ends:
         return []
-    trace = {
+    lines = {
         "type": "scatter",
-        "mode": "lines+text",
+        "mode": "lines",
         "name": "Lines of equal FLOP per byte",
-        "x": xs,
-        "y": ys,
-        "text": texts,
-        "textposition": sides,
-        "textfont": {"size": 11},
-        "cliponaxis": False,
+        "x": [value for _, left, right in ends for value in (left, right, None)],
+        "y": [v for r, left, right in ends for v in (left * r / 1000, right * r / 1000, None)],
         "line": {"dash": "dot", "width": 1},
         "connectgaps": False,
         "hoverinfo": "skip",
     }
-    return [trace]
+    names = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [right for _, _, right in ends],
+        "y": [right * ridge / 1000 for ridge, _, right in ends],
+        "text": [f"{ridge:,g}" for ridge, _, _ in ends],
+        "textposition": ["middle right" if right == x.high else "top center" for _, _, right in ends],
+        "textfont": {"size": 11},
+        "cliponaxis": False,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+    return [lines, names]
 
 
 def _merged(points: Sequence[Point]) -> list[Point]:
