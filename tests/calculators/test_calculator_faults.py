@@ -379,7 +379,7 @@ def test_gemma_3_27b_at_128k_is_far_from_139_gb() -> None:
 
 @fault("B22")
 def test_gemma_3_4b_at_128k_as_logged() -> None:
-    """5,305 MiB = 2,367 weights + 2,734 cache + 203 compute, not 3.0 GB; the estimate adds the CUDA context."""
+    """5,305 MiB = 2,367 weights + 2,734 cache + 203 compute, not 3.0 GB; we add the CUDA context."""
     chosen = deployment("gemma-3-4b", "gguf-q4_k_m", "rtx-4090-24gb", max_model_len=131_072)
     assert estimate(chosen).kv_bytes == pytest.approx(2_734 * MIB, abs=0.5 * MIB)
     report = estimate(text_only(chosen, "gemma-3-4b"))
