@@ -131,6 +131,24 @@ LIMITS: Final[dict[str, int]] = {
     "num_experts": 2**16,
 }
 
+#: Nested objects that describe no part of the model.
+NOT_PARTS: Final = frozenset(
+    {
+        "quantization_config",
+        "compression_config",
+        "generation_config",
+        "tokenizer_config",
+        "mtp_config",
+        "loop_config",
+        "sparse_attention_config",
+        "linear_attn_config",
+        "attn_config",
+        "ffn_config",
+        "per_layer_config",
+        "processor_config",
+    }
+)
+
 MISSING: Final = object()
 _TRUE, _FALSE = {"true", "yes", "1"}, {"false", "no", "0", "none", ""}
 
@@ -142,7 +160,8 @@ _STRUCTURAL: Final = re.compile(
 #: Keys that look structural and change neither weights nor cache.
 _HARMLESS: Final = re.compile(
     r"(token_id|_ids?$|^n_group$|num_expert_group|^topk_group|beam|return|output_|hidden_act|hidden_activation"
-    r"|dropout|_eps|hidden_states|num_labels|initializer|^num_logits|chunk_size_feed_forward"
+    r"|dropout|_eps|hidden_states|num_labels|initializer|qk_head_dim|chunk_size$|^ep_size|sparsity|num_image_tokens|_fn$|overlap|_res_block$"
+    r"|routing_bias|use_expert_bias|num_hash|dtype|block_size$|keep_window|time_step|^num_logits|chunk_size_feed_forward"
     r"|_act$|nextn|mtp|max_window_layers|original_max|num_assistant|group_size$|rope|rotary|prob$"
     r"|n_groups_routing|pretraining|sequence|tokens_per|num_frames|coef|lambda|limit|residual|scal|score"
     r"|num_return|d_state_|_loss|n_positions|n_ctx|bias_update|bias_u_|no_repeat|diversity|tie_|interleave"
@@ -418,8 +437,7 @@ class Fields:
     def sub(self, name: str, model_type: str | None = None) -> Fields | None:
         """A nested config as Fields, or None when there is none (neither written nor by class default)."""
         written = self._data.get(name)
-        if name in self._data:
-            self._used.add(name)
+        self._used.add(name)
         default = self.defaults.get(name)
         default = default if isinstance(default, Mapping) else {}
         if written is None:
@@ -448,6 +466,20 @@ class Fields:
         """Mark keys as understood."""
         for name in names:
             self._used.update(ALIASES.get(name, (name,)))
+
+    def unread_parts(self) -> tuple[str, ...]:
+        """Nested configs, written or by class default, that nothing asked for."""
+        parts = {
+            key: value
+            for source in (self.defaults, self._data)
+            for key, value in source.items()
+            if key.endswith("_config") and key not in NOT_PARTS
+        }
+        return tuple(
+            key
+            for key, value in parts.items()
+            if isinstance(value, Mapping) and value and key not in self._used
+        )
 
     def unread(self) -> tuple[str, ...]:
         """Written keys that look structural and that nothing asked for."""

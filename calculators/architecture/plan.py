@@ -84,6 +84,29 @@ def layer_count(fields: Fields, traits: Traits) -> int:
     return count
 
 
+#: Keys that only say how the layer types follow each other; a written list of types makes them idle.
+ORDER_KEYS: Final = (
+    "attention_layers",
+    "attention_types",
+    "attn_layer_offset",
+    "attn_layer_period",
+    "full_attention_interval",
+    "full_attn_idxs",
+    "global_attn_every_n_layers",
+    "hybrid_override_pattern",
+    "layer_types",
+    "layers_block_type",
+    "max_window_layers",
+    "n_recurrent_layers",
+    "no_rope_layer_interval",
+    "no_rope_layers",
+    "num_hidden_layers",
+    "prefix_dense_sliding_window_pattern",
+    "sliding_window_pattern",
+    "window_size",
+)
+
+
 def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
     """The layer type of every layer: an explicit list if there is one, else the family's rule."""
     written = _written_types(fields, traits, layers)
@@ -96,7 +119,7 @@ def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
             )
     if traits.index:
         types = _indexer_owners(fields, traits, types, layers)
-    fields.touch("layer_types", "layers_block_type", "hybrid_override_pattern", "max_window_layers")
+    fields.touch(*ORDER_KEYS)
     return types
 
 

@@ -75,6 +75,8 @@ def read_config(config: Mapping[str, object]) -> Architecture:
         traits = family_traits(text)
         arch = decoder(root, owner, text, traits)
         note_unread(text)
+        for part in root.unread_parts():
+            root.assume(f"{part} is not counted")
     return replace(arch, quantization=read_quantization(config), assumptions=root.notes.lines())
 
 
@@ -94,6 +96,7 @@ def language_fields(root: Fields) -> tuple[Fields, Fields]:
     A flat composite config (text keys at the root of a vision model) takes the defaults of its text part.
     """
     owner = found = root
+    root.touch(*TEXT_KEYS)
     for _ in range(2):  # an omni config nests twice: thinker_config.text_config
         for key in TEXT_KEYS:
             default = found.defaults.get(key)

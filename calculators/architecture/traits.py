@@ -662,6 +662,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "phi4_multimodal": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
     "chameleon": Traits(qk_norm="each", qk_norm_vectors=2),
     "hunyuan_vl_text": Traits(qk_norm="head"),
+    "granite_docling_text": PLAIN,
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.
