@@ -22,7 +22,7 @@ from calculators.architecture.pieces import matrix, norms, vector
 Reader = Callable[[Fields], Architecture]
 
 
-def _attention(
+def attention_weights(
     d: int,
     inner: int,
     kv: int,
@@ -32,6 +32,7 @@ def _attention(
     k_bias: bool | None = None,
     out_bias: bool | None = None,
 ) -> tuple[Weight, ...]:
+    """Query, key, value and output projections; `source` is the width keys and values are made from."""
     source = d if source is None else source
     return (
         *matrix(Role.ATTN_Q, inner, d, Shard.COLUMN, bias=bias),
@@ -41,9 +42,10 @@ def _attention(
     )
 
 
-def _mlp(
+def mlp_weights(
     d: int, ff: int, *, gated: bool = False, bias: bool = True, down_bias: bool | None = None
 ) -> tuple[Weight, ...]:
+    """A feed-forward block of two matrices, three when gated."""
     gate = matrix(Role.MLP_GATE, ff, d, Shard.COLUMN, bias=bias) if gated else ()
     return (
         *gate,
@@ -58,7 +60,7 @@ def _class_name(f: Fields) -> str:
     return names[0] if names else ""
 
 
-def _headless(f: Fields) -> bool:
+def headless(f: Fields) -> bool:
     """Whether the named class is the bare model, without a language-model head."""
     name = _class_name(f)
     return name.endswith("Model") and not name.endswith(("MTModel", "LMHeadModel"))
@@ -104,8 +106,8 @@ def _read_encoder(f: Fields, t: Encoder) -> Architecture:
     bias = t.bias and f.flag("use_bias", True)
     block = (
         *norms(d, t.norm, 2),
-        *_attention(d, inner, kv, bias=bias, k_bias=t.k_bias, out_bias=t.bias),
-        *_mlp(d, ff, gated=t.gated, bias=mlp_bias, down_bias=t.down_bias),
+        *attention_weights(d, inner, kv, bias=bias, k_bias=t.k_bias, out_bias=t.bias),
+        *mlp_weights(d, ff, gated=t.gated, bias=mlp_bias, down_bias=t.down_bias),
     )
     outside = [Weight(Role.EMBEDDING, (vocab, width), Shard.VOCAB)]
     if t.positions:
@@ -258,15 +260,15 @@ def _modernbert(f: Fields) -> Architecture:
     heads, vocab = f.integer("num_attention_heads"), f.integer("vocab_size")
     norm = 2 if f.flag("norm_bias") else 1
     base = (
-        *_attention(d, d, d, bias=f.flag("attention_bias")),
-        *_mlp(d, ff, gated=True, bias=f.flag("mlp_bias")),
+        *attention_weights(d, d, d, bias=f.flag("attention_bias")),
+        *mlp_weights(d, ff, gated=True, bias=f.flag("mlp_bias")),
     )
     first = Layer((*norms(d, norm, 1), *base))
     rest = Layer((*norms(d, norm, 2), *base))
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, norm, 2)]
     tied = f.flag("tie_word_embeddings", True)
     decodes = f.model_type == "modernbert-decoder"
-    if not _headless(f):
+    if not headless(f):
         outside += matrix(Role.OTHER, d, d, bias=f.flag("classifier_bias"))
         outside += norms(d, norm)
         if f.flag("decoder_bias", True):
@@ -328,15 +330,22 @@ def _bart(traits: Seq2Seq) -> Reader:
     return lambda f: _read_bart(f, traits)
 
 
-def _decoder_cache(elements: int, heads: int) -> tuple[Cache, ...]:
+def decoder_cache(elements: int, heads: int) -> tuple[Cache, ...]:
+    """The growing cache of a decoder layer: `elements` per token, K and V together."""
     return (Cache(CacheKind.FULL, elements, kv_heads=heads),)
 
 
-def _cross_note(f: Fields, per_token: int) -> None:
+def cross_note(f: Fields, per_token: int) -> None:
+    """State that the fixed cache of the encoded input is left out."""
     f.assume(
         "the cache of the encoded input is not in the cache figures: "
         f"{per_token:,} elements more per input token, fixed while generating"
     )
+
+
+def read_bart(f: Fields, extra_positions: int) -> Architecture:
+    """A BART inside another model."""
+    return _read_bart(f, Seq2Seq(positions=extra_positions))
 
 
 def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
@@ -352,10 +361,10 @@ def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
             outside.append(Weight(Role.POSITION, (rows + t.positions, d)))
     outside += norms(d, 2, sides * (int(_normed(f, t)) + int(t.final_norm)))
     tied = f.flag("tie_word_embeddings", True)
-    if not tied and not _headless(f):
+    if not tied and not headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
     heads = f.integer("decoder_attention_heads")
-    _cross_note(f, 2 * d * len(decoder))
+    cross_note(f, 2 * d * len(decoder))
     return Architecture(
         model_type=f.model_type,
         hidden_size=d,
@@ -396,14 +405,14 @@ def _bart_layers(f: Fields, side: str, d: int, *, cross: bool, k_bias: bool = Tr
     ff, count = f.integer(f"{side}_ffn_dim"), f.integer(f"{side}_layers")
     weights = (
         *norms(d, 2, 3 if cross else 2),
-        *_attention(d, d, d, k_bias=k_bias),
-        *(_attention(d, d, d, k_bias=k_bias) if cross else ()),
-        *_mlp(d, ff),
+        *attention_weights(d, d, d, k_bias=k_bias),
+        *(attention_weights(d, d, d, k_bias=k_bias) if cross else ()),
+        *mlp_weights(d, ff),
     )
     if not cross:
         return (Layer(weights),) * count
     heads = f.integer("decoder_attention_heads")
-    return (Layer(weights, _decoder_cache(2 * d, heads)),) * count
+    return (Layer(weights, decoder_cache(2 * d, heads)),) * count
 
 
 def _led(f: Fields) -> Architecture:
@@ -430,23 +439,26 @@ def _t5(f: Fields) -> Architecture:
     gated = f.flag("is_gated_act", f.word("feed_forward_proj", "relu").startswith("gated"))
     buckets = Weight(Role.OTHER, (f.integer("relative_attention_num_buckets", 32), f.integer("num_heads")))
     everywhere = (buckets,) if f.model_type == "umt5" else ()
-    attention, mlp = _attention(d, inner, inner, bias=False), _mlp(d, ff, gated=gated, bias=False)
+    attention, mlp = (
+        attention_weights(d, inner, inner, bias=False),
+        mlp_weights(d, ff, gated=gated, bias=False),
+    )
     encoder_layer = Layer((*norms(d, 1, 2), *attention, *mlp, *everywhere))
-    caches = _decoder_cache(2 * inner, f.integer("num_heads"))
+    caches = decoder_cache(2 * inner, f.integer("num_heads"))
     decoder_layer = Layer((*norms(d, 1, 3), *attention, *attention, *mlp, *everywhere), caches)
     only_encoder = _class_name(f).endswith("EncoderModel")
     tied = f.flag("tie_word_embeddings", True)
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, 1, 1 if only_encoder else 2)]
     if not everywhere:
         outside += (buckets,) * (1 if only_encoder else 2)
-    if not tied and not _headless(f):
+    if not tied and not headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
         f.assume(
             "tie_word_embeddings is false: the head is counted as its own matrix, as checkpoints store it; "
             "transformers 5 ties it when loading"
         )
     if not only_encoder:
-        _cross_note(f, 2 * inner * decoders)
+        cross_note(f, 2 * inner * decoders)
     return Architecture(
         model_type=f.model_type,
         hidden_size=d,
@@ -475,9 +487,9 @@ def _whisper(f: Fields) -> Architecture:
         whisper_encoder(f, bag)
         outside += bag.weights()
     tied = f.flag("tie_word_embeddings", True)
-    if not tied and not _headless(f):
+    if not tied and not headless(f):
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
-    _cross_note(f, 2 * d * len(decoder))
+    cross_note(f, 2 * d * len(decoder))
     return Architecture(
         model_type=f.model_type,
         hidden_size=d,
@@ -503,9 +515,10 @@ def _cohere_asr(f: Fields) -> Architecture:
     )
     head = f.integer("head_dim", d // heads)
     kv_heads = f.integer("num_key_value_heads", heads)
-    attention = _attention(d, heads * head, kv_heads * head, bias=bias)
+    attention = attention_weights(d, heads * head, kv_heads * head, bias=bias)
     layer = Layer(
-        (*norms(d, 2, 3), *attention, *attention, *_mlp(d, ff)), _decoder_cache(2 * kv_heads * head, kv_heads)
+        (*norms(d, 2, 3), *attention, *attention, *mlp_weights(d, ff)),
+        decoder_cache(2 * kv_heads * head, kv_heads),
     )
     outside: list[Weight] = [
         Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),
@@ -513,7 +526,7 @@ def _cohere_asr(f: Fields) -> Architecture:
         *norms(d, 2, 2),
     ]
     tied = f.flag("tie_word_embeddings")
-    if not _headless(f):
+    if not headless(f):
         outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
         outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB) if not tied else ()
     encoder = f.sub("encoder_config")
@@ -522,7 +535,7 @@ def _cohere_asr(f: Fields) -> Architecture:
         outside += tower.weights
         if tower.width != d:
             outside += matrix(Role.PROJECTOR, d, tower.width, bias=True)
-    _cross_note(f, 2 * kv_heads * head * count)
+    cross_note(f, 2 * kv_heads * head * count)
     return Architecture(
         model_type=f.model_type,
         hidden_size=d,

@@ -13,10 +13,14 @@ from typing import Any, Final
 
 from calculators.architecture.audio import AUDIO_TOWERS, audio_tower
 from calculators.architecture.bag import Bag
-from calculators.architecture.encoders import ENCODERS as ENCODERS
+from calculators.architecture.composites import COMPOSITES
+from calculators.architecture.encoders import ENCODERS as PLAIN_ENCODERS
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Role, Weight
-from calculators.architecture.vision import VISION_TOWERS, Tower, kernel, side, vision_tower
+from calculators.architecture.vision import VISION_TOWERS, Tower, kernel, side, vision_tower, vq_model
+
+#: Readers of whole models that are no plain causal decoder, by `model_type`.
+ENCODERS: Final = {**PLAIN_ENCODERS, **COMPOSITES}
 
 VISION_KEYS: Final = ("vision_config", "vision_tower_config", "visual_config", "visual")
 AUDIO_KEYS: Final = ("audio_config", "encoder_config", "speech_config")
@@ -252,6 +256,24 @@ def _audioflamingo(bag: Bag, p: Parts) -> None:
     bag.linear(p.d, p.d, bias)
 
 
+def _moss(bag: Bag, p: Parts) -> None:
+    bias = p.root.flag("projector_bias", True)
+    bag.linear(p.d, p.audio_width * p.root.integer("audio_merge_size", 4), bias)
+    bag.linear(p.d, p.d, bias)
+    bag.norm(p.d)
+
+
+def _hunyuan(bag: Bag, p: Parts) -> None:
+    bag.tensor(p.d, n=3)
+    bag.linear(p.d, p.vision_width)
+    bag.norm(p.d, 1)
+
+
+def _ocr2(bag: Bag, p: Parts) -> None:
+    bag.tensor(p.d, n=2)
+    bag.linear(p.d, p.vision_width)
+
+
 def _glmasr(bag: Bag, p: Parts) -> None:
     if p.audio is not None:
         bag.linear(2 * p.d, p.audio.integer("intermediate_size"))
@@ -304,7 +326,17 @@ def _janus(bag: Bag, p: Parts) -> None:
     wide = v.integer("projection_dim", 2048)
     bag.linear(wide, p.vision_width)
     bag.linear(wide, wide, n=v.integer("depth", 2) - 1)
-    p.root.assume("the image generator (VQ model and its head) of Janus is not counted")
+    vq = p.root.sub("vq_config")
+    if vq is None:
+        return
+    vq_model(vq, bag, decodes=True)
+    codes, code = vq.integer("num_embeddings"), vq.integer("embed_dim")
+    image, inner = vq.integer("image_token_embed_dim", wide), vq.integer("projection_dim", wide)
+    bag.tensor(codes, code)
+    bag.linear(inner, code)
+    bag.linear(inner, inner, n=vq.integer("num_hidden_layers", 2) - 1)
+    bag.linear(inner, image)
+    bag.linear(codes, inner)
 
 
 def _molmo2(bag: Bag, p: Parts) -> None:
@@ -394,6 +426,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "granite_docling": _nothing,
     "granite_speech": _granite_speech,
     "granite_speech_plus": _granite_speech,
+    "hunyuan_vl": _hunyuan,
     "hy_v4_vl": _nothing,
     "hyperclovax_vision_v2": _linear,
     "idefics2": _idefics2,
@@ -422,6 +455,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "mistral_large4": _mistral3,
     "mllama": _linear,
     "molmo2": _molmo2,
+    "moss_transcribe_diarize": _moss,
     "nemotron_h_omni": _nemotron_omni,
     "ovis2": _ovis2,
     "paddleocr_vl": _paddle,
@@ -444,6 +478,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "smolvlm": _idefics3,
     "step3p7": _step,
     "t5gemma2": _gemma3,
+    "unlimited_ocr": _ocr2,
     "video_llama_3": _video_llama3,
     "vipllava": _vipllava,
     "voxtral": _voxtral,
@@ -461,6 +496,11 @@ def tower_weights(root: Fields, text: Fields) -> tuple[Weight, ...]:
         bag = Bag(Role.VISION)
         pixels = outer.integer("num_channels", 3) * side(outer, "patch_size") ** 2
         bag.linear(text.integer("hidden_size"), pixels)
+        return bag.weights()
+    if outer.model_type == "chameleon":
+        bag, vq = Bag(Role.VISION), outer.sub("vq_config")
+        if vq is not None:
+            vq_model(vq, bag, decodes=False)
         return bag.weights()
     vision, vision_part = _tower(outer, VISION_KEYS, VISION_TOWERS, vision_tower)
     audio, audio_part = _tower(outer, AUDIO_KEYS, AUDIO_TOWERS, audio_tower)

@@ -493,6 +493,112 @@ def _granite_docling(f: Fields) -> Tower:
     return Tower(bag.weights(), out)
 
 
+def _hunyuan(f: Fields) -> Tower:
+    bag, d, ff, n = Bag(Role.VISION), *_widths(f)
+    merge = f.integer("spatial_merge_size", 2)
+    grid = f.integer("max_image_size", 2048) // side(f, "patch_size")
+    bag.linear(d, patch_inputs(f))
+    bag.tensor(grid * grid + 1, d)
+    _pre_norm_blocks(bag, d, ff, n)
+    bag.tensor(4 * d)
+    bag.linear(2 * d, d * merge * merge)
+    bag.linear(4 * d, 2 * d)
+    bag.norm(d, 1)
+    return Tower(bag.weights(), 4 * d)
+
+
+def _kosmos25(f: Fields) -> Tower:
+    """Pix2Struct's encoder: row and column tables, RMSNorms, a gated MLP."""
+    bag, d, ff, n = Bag(Role.VISION), *_widths(f)
+    inner = f.integer("num_attention_heads") * f.integer("head_dim")
+    bag.linear(d, f.integer("patch_embed_hidden_size"))
+    bag.tensor(f.integer("max_num_patches"), d, n=2)
+    bag.attention(d, inner=inner, bias=False, n=n)
+    bag.mlp(d, ff, gated=True, bias=False, n=n)
+    bag.norm(d, 1, 1 + 2 * n)
+    return Tower(bag.weights(), d)
+
+
+def _two_encoders(f: Fields) -> Tower:
+    """DeepSeek-OCR's pair: a SAM encoder with two more convolutions, and a CLIP without patch embedding."""
+    sam, clip = f.sub("sam_config"), f.sub("encoder_config")
+    if sam is None or clip is None:
+        raise f.refuse("sam_config" if sam is None else "encoder_config", "is missing")
+    first = _sam(sam)
+    bag, (d, ff, n) = Bag(Role.VISION), _widths(clip)
+    bag.linear(2 * first.width, 9 * first.width, bias=False)
+    bag.linear(4 * first.width, 18 * first.width, bias=False)
+    bag.tensor(d)
+    bag.tensor(patches(clip) + 1, d)
+    bag.norm(d)
+    _pre_norm_blocks(bag, d, ff, n)
+    return Tower(first.weights + bag.weights(), d + 4 * first.width)
+
+
+def vq_model(f: Fields, bag: Bag, *, decodes: bool) -> None:
+    """A VQ-GAN (Chameleon, Janus): residual blocks per resolution, attention in the middle, a codebook.
+
+    Janus, which draws, keeps the decoder too, and attends at the smallest resolution.
+    """
+    base, latent = f.integer("base_channels", 128), f.integer("latent_channels", 256)
+    steps = f.integers("channel_multiplier", default=(1, 1, 2, 2, 4), low=1)
+    if not steps:
+        raise f.refuse("channel_multiplier", "is an empty list")
+    blocks = f.integer("num_res_blocks", 2)
+    attended = set(f.integers("attn_resolutions"))
+    size = f.integer("resolution", 512)
+    wide, last = base * steps[-1], len(steps) - 1
+
+    def residual(into: int, out: int) -> None:
+        bag.norm(into)
+        bag.linear(out, 9 * into)
+        bag.norm(out)
+        bag.linear(out, 9 * out)
+        if into != out:
+            bag.linear(out, into)
+
+    def attention(d: int) -> None:
+        bag.norm(d)
+        bag.attention(d)
+
+    def middle() -> None:
+        residual(wide, wide)
+        attention(wide)
+        residual(wide, wide)
+
+    bag.linear(base, 9 * f.integer("in_channels", 3))
+    before = base
+    for level, step in enumerate(steps):
+        for _ in range(blocks):
+            residual(before, base * step)
+            before = base * step
+            if (decodes and level == last) or size >> level in attended:
+                attention(before)
+        if level != last:
+            bag.linear(before, 9 * before)
+    middle()
+    bag.norm(wide)
+    bag.linear(2 * latent if f.flag("double_latent") else latent, 9 * wide)
+    codes, code = f.integer("num_embeddings"), f.integer("embed_dim")
+    bag.tensor(codes, code)
+    bag.linear(code, latent)
+    bag.linear(latent, code)
+    if not decodes:
+        return
+    bag.linear(wide, 9 * latent)
+    middle()
+    for level in reversed(range(len(steps))):
+        for _ in range(blocks + 1):
+            residual(before, base * steps[level])
+            before = base * steps[level]
+            if level == last:
+                attention(before)
+        if level:
+            bag.linear(before, 9 * before)
+    bag.norm(before)
+    bag.linear(f.integer("out_channels", 3), 9 * before)
+
+
 def generic(f: Fields) -> Tower:
     """A plain ViT from the usual keys, said to be an assumption."""
     bag = Bag(Role.VISION)
@@ -529,6 +635,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "glm_ocr_vision": _glm_ocr,
     "got_ocr2_vision": _sam,
     "granite_docling_vision": _granite_docling,
+    "hunyuan_vl_vision": _hunyuan,
     "hy_v4_vl_vision": _hunyuan4,
     "idefics2_vision": _headless_siglip,
     "idefics3_vision": _headless_siglip,
@@ -539,6 +646,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "internvl_vision": _internvl,
     "janus_vision_model": _janus,
     "kimi_k25_vision": _kimi,
+    "kosmos_2_5_vision_model": _kosmos25,
     "kosmos_2_vision_model": _kosmos2,
     "llama4_vision_model": _llama4,
     "minicpm_ocr_vision": _minicpmv,
@@ -566,6 +674,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "siglip_vision_model": _siglip,
     "smolvlm_vision": _headless_siglip,
     "step3p5_vision": _step,
+    "unlimited_ocr_vision": _two_encoders,
     "video_llama_3_vision": _video_llama,
 }
 
