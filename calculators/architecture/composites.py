@@ -248,7 +248,7 @@ def _switch(f: Fields) -> Architecture:
     for side, blocks, attentions in (("encoder", "num_layers", 1), ("decoder", "num_decoder_layers", 2)):
         count = f.integer(blocks, f.integer("num_layers"))
         wanted = f.integer(f"num_sparse_{side}_layers", 3, low=0)
-        step = count // wanted if wanted else 0
+        step = f.integer(f"{side}_sparse_step", count // wanted if wanted else 0, low=0)
         for i in range(count):
             is_sparse = bool(step) and (i % step == 1 or step == 1)
             mlp = sparse if is_sparse else dense
