@@ -80,7 +80,7 @@ def changes(load: workload.Workload) -> None:
         return
     st.header("What would make it fit", anchor=False)
     for gpu, change in lines:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
             if change is None:
                 st.markdown(f"**{gpu.title}:** no single change is enough.")
                 continue

@@ -191,11 +191,12 @@ def also(columns: Sequence[Column], stop: int) -> str:
 
 
 def zones(columns: Sequence[Column], stops: int) -> list[tuple[str, int, int]]:
-    """Stretches of a track in which the same holds: (all | some | none, first stop, last stop)."""
+    """Stretches of a track in which the same holds: (all | some | tight | none, first, last stop)."""
     found: list[tuple[str, int, int]] = []
     for stop in range(stops):
-        fitting = sum(1 for c in columns if not c.refused and c.verdict[stop] > 0)
-        zone = "none" if not fitting else "all" if fitting == len(columns) else "some"
+        states = [0 if c.refused else int(c.verdict[stop]) for c in columns]
+        best, worst = max(states, default=0), min(states, default=0)
+        zone = "all" if worst == 2 else "some" if best == 2 else "tight" if best == 1 else "none"
         if found and found[-1][0] == zone:
             found[-1] = (zone, found[-1][1], stop)
         else:
@@ -205,9 +206,14 @@ def zones(columns: Sequence[Column], stops: int) -> list[tuple[str, int, int]]:
 
 def _zone_words(found: Sequence[tuple[str, int, int]], texts: Sequence[str], several: bool) -> str:
     """The zones of a track in words."""
-    said = {"all": "fits on every pinned GPU", "some": "fits on some", "none": "fits on none"}
+    said = {
+        "all": "fits on every pinned GPU",
+        "some": "fits on some",
+        "tight": "tight",
+        "none": "fits on none",
+    }
     if not several:
-        said = {"all": "fits", "none": "does not fit"}
+        said |= {"all": "fits", "none": "does not fit"}
     last = len(texts) - 1
     parts = []
     for zone, first, end in found:

@@ -1,4 +1,4 @@
-"""A table of words that a phone can show: below 640 px each row becomes a card, nothing scrolls sideways."""
+"""A table of words that a phone can show: where it is narrow each row is a card, nothing scrolls sideways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).parent
 
 _component = st.components.v2.component(
     "headroom.plain_table",
-    html="<table>\n<caption></caption><thead></thead><tbody></tbody></table>",
+    html="<div><table>\n<caption></caption><thead></thead><tbody></tbody></table></div>",
     css=(_FOLDER / "plain_table.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "plain_table.js").read_text(encoding="utf-8"),
 )
