@@ -22,7 +22,15 @@ from calculators.architecture.plan import (
     sparse_layers,
 )
 from calculators.architecture.quantization import read_quantization
-from calculators.architecture.traits import PLAIN, SAME_AS, TIED_BY_TEXT, TRAITS, Traits
+from calculators.architecture.traits import (
+    LAYER_NORM,
+    PLAIN,
+    RMS,
+    SAME_AS,
+    TIED_BY_TEXT,
+    TRAITS,
+    Traits,
+)
 
 Mixer = Callable[[Fields, Traits, str], Part]
 
@@ -56,13 +64,17 @@ STATES: Final[dict[str, Mixer]] = {
 }
 
 
+#: OPT: the tables at both ends are this wide, and projections lie between them and the layers.
+NARROW_TABLE: Final = "word_embed_proj_dim"
+
+
 def read_config(config: Mapping[str, object]) -> Architecture:
     """Read the config of any causal language model, encoder or encoder-decoder.
 
     Raises ConfigRefused, naming the field, when something needed is missing or cannot be meant.
     """
     root = Fields.root(config)
-    special = getattr(towers, "ENCODERS", {}).get(root.model_type)
+    special = towers.ENCODERS.get(root.model_type)
     if special is not None:
         arch = special(root)
     else:
@@ -174,41 +186,30 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
     """A causal decoder, with whatever towers stand beside it."""
     original, text = text, merge_nested(text, traits)
     owner = text if owner is original else owner
-    width = text.integer("hidden_size")
-    vocab = text.integer("vocab_size")
     count = layer_count(text, traits)
     layers, views = stack(text, traits, count)
-    headed = has_lm_head(root)
     tied = tied_embeddings(owner, text, traits)
-    embedding_width = text.integer(traits.embedding_key, default=width)
-    extra_rows = text.integer(traits.extra_rows, default=0, low=0) if traits.extra_rows else 0
-    outside = [Weight(Role.EMBEDDING, (vocab + extra_rows, embedding_width), Shard.VOCAB)]
-    if traits.positions is not None:
-        rows = text.integer("max_position_embeddings") + traits.positions
-        outside.append(Weight(Role.POSITION, (rows, width)))
-    outside += norms(
-        width, traits.embedding_norm + (traits.embedding_norm == 1 and flag(text, traits.norm_shift))
+    outside = (
+        *tables(text, traits),
+        *(
+            norms(text.integer("hidden_size"), norm_vectors(text, traits))
+            if flag(text, traits.final_norm)
+            else ()
+        ),
+        *(
+            w
+            for name in traits.extras
+            if name in OUTSIDE_EXTRAS
+            for w in OUTSIDE_EXTRAS[name](text, traits, count)
+        ),
+        *head(root, text, traits, tied),
+        *towers.tower_weights(root, text),
     )
-    if flag(text, traits.final_norm):
-        outside += norms(width, norm_vectors(text, traits))
-    for name in traits.extras:
-        if name in OUTSIDE_EXTRAS:
-            outside += OUTSIDE_EXTRAS[name](text, traits, count)
-    if headed and not tied:
-        rows = text.integer(traits.head_rows, default=vocab) if traits.head_rows else vocab
-        head_width = embedding_width if traits.embedding_key == "word_embed_proj_dim" else width
-        outside += matrix(Role.LM_HEAD, rows, head_width, Shard.VOCAB)
-    outputs, output_bias = task_outputs(root)
-    if outputs and not headed:
-        outside += matrix(Role.OTHER, outputs, width, bias=output_bias)
-    if headed and flag(text, traits.head_bias):
-        outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
-    outside += towers.tower_weights(root, text)
     heads = widest_heads(views, traits)
     return Architecture(
         model_type=root.model_type,
-        hidden_size=width,
-        vocab_size=vocab,
+        hidden_size=text.integer("hidden_size"),
+        vocab_size=text.integer("vocab_size"),
         num_attention_heads=heads.heads,
         num_key_value_heads=heads.kv_heads,
         head_dim=heads.head_dim,
@@ -216,9 +217,43 @@ def decoder(root: Fields, owner: Fields, text: Fields, traits: Traits) -> Archit
         tied_embeddings=tied,
         layers=tuple(replace(layer, caches=()) for layer in layers) if traits.encoder else layers,
         generates=not traits.encoder,
-        outside=tuple(outside),
+        outside=outside,
         dtype=root.word("dtype") or text.word("dtype") or "bfloat16",
     )
+
+
+def tables(text: Fields, traits: Traits) -> tuple[Weight, ...]:
+    """Embedding, learned positions and the norm after them."""
+    width, vocab = text.integer("hidden_size"), text.integer("vocab_size")
+    if traits.extra_rows:
+        vocab += text.integer(traits.extra_rows, default=0, low=0)
+    weights = [
+        Weight(Role.EMBEDDING, (vocab, text.integer(traits.embedding_key, default=width)), Shard.VOCAB)
+    ]
+    if traits.positions is not None:
+        rows = text.integer("max_position_embeddings") + traits.positions
+        weights.append(Weight(Role.POSITION, (rows, width)))
+    vectors = traits.embedding_norm
+    if vectors == RMS and flag(text, traits.norm_shift):
+        vectors = LAYER_NORM
+    return (*weights, *norms(width, vectors))
+
+
+def head(root: Fields, text: Fields, traits: Traits, tied: bool) -> tuple[Weight, ...]:
+    """The language-model head, or the task head in its place."""
+    width, vocab = text.integer("hidden_size"), text.integer("vocab_size")
+    if not has_lm_head(root):
+        outputs, bias = task_outputs(root)
+        return matrix(Role.OTHER, outputs, width, bias=bias) if outputs else ()
+    weights: tuple[Weight, ...] = ()
+    if not tied:
+        rows = text.integer(traits.head_rows, default=vocab) if traits.head_rows else vocab
+        if traits.embedding_key == NARROW_TABLE:
+            width = text.integer(NARROW_TABLE, default=width)
+        weights = matrix(Role.LM_HEAD, rows, width, Shard.VOCAB)
+    if flag(text, traits.head_bias):
+        weights = (*weights, vector(Role.BIAS, vocab, Shard.VOCAB))
+    return weights
 
 
 def merge_nested(text: Fields, traits: Traits) -> Fields:
@@ -244,12 +279,10 @@ def tied_embeddings(owner: Fields, text: Fields, traits: Traits) -> bool:
     """Whether the head is the embedding table. In a composite config the root decides."""
     if isinstance(traits.tie, bool):
         return traits.tie
-    if owner.data is text.data:
+    if not text.known and not owner.has("tie_word_embeddings") and not text.has("tie_word_embeddings"):
+        text.assume("tie_word_embeddings is missing: the head is counted as a matrix of its own")
+    if owner.data is text.data or not owner.has("tie_word_embeddings"):
         return text.flag("tie_word_embeddings", owner.flag("tie_word_embeddings"))
-    if not owner.has("tie_word_embeddings"):
-        return text.flag("tie_word_embeddings")
-    if not owner.known:
-        return owner.flag("tie_word_embeddings", text.flag("tie_word_embeddings"))
     if owner.model_type in TIED_BY_TEXT and text.flag("tie_word_embeddings"):
         return True
     return owner.flag("tie_word_embeddings")
