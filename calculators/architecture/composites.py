@@ -358,9 +358,72 @@ def _kosmos2(f: Fields) -> Architecture:
     )
 
 
+# ---- IDEFICS ---------------------------------------------------------------------------------------
+
+
+def _idefics(f: Fields) -> Architecture:
+    """IDEFICS: a Llama with gated cross-attention blocks between its layers, and a resampler if asked."""
+    d, ff, count = f.integer("hidden_size"), f.integer("intermediate_size"), f.integer("num_hidden_layers")
+    heads, vocab = f.integer("num_attention_heads"), f.integer("vocab_size")
+    more = f.integer("additional_vocab_size", 0, low=0)
+    vision = _required(f, "vision_config")
+    tower, wide = vision_tower(vision), vision.integer("embed_dim")
+    every = f.integer("cross_layer_interval", 1)
+    block = (
+        *norms(d, 1, 2),
+        *attention_weights(d, d, d, bias=False),
+        *mlp_weights(d, ff, gated=True, bias=False),
+    )
+    alpha = d if f.word("alpha_type", "float") == "vector" else 1
+    crossing = (
+        *norms(d, 1, 2),
+        *attention_weights(d, d, d, source=wide, bias=False),
+        *mlp_weights(d, ff, gated=True, bias=False),
+        Weight(Role.OTHER, (alpha,), copies=2),
+        *(norms(d // heads, 1, 2) if f.flag("qk_layer_norms") else ()),
+    )
+    cache = decoder_cache(2 * d, heads)
+    layers = tuple(Layer(block + (crossing if i % every == 0 else ()), cache) for i in range(count))
+    bag = Bag(Role.PROJECTOR)
+    if f.flag("use_resampler"):
+        r = _required(f, "perceiver_config")
+        depth, head = r.integer("resampler_depth"), r.integer("resampler_head_dim")
+        bag.tensor(r.integer("resampler_n_latents"), wide)
+        bag.norm(wide, n=1 + 3 * depth)
+        bag.attention(wide, inner=head * r.integer("resampler_n_heads"), bias=False, n=depth)
+        bag.mlp(wide, 4 * wide, bias=False, n=depth)
+        if r.flag("qk_layer_norms_perceiver"):
+            bag.norm(head, n=2 * depth)
+    tied = f.flag("tie_word_embeddings")
+    outside = [
+        Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),
+        *((Weight(Role.EMBEDDING, (more, d), Shard.VOCAB),) if more else ()),
+        *norms(d, 1),
+        *tower.weights,
+        *bag.weights(),
+    ]
+    if not tied:
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)
+        outside += matrix(Role.LM_HEAD, more, d, Shard.VOCAB) if more else ()
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=d // heads,
+        max_position_embeddings=f.integer("max_position_embeddings", 0) or None,
+        tied_embeddings=tied,
+        layers=layers,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "bfloat16"),
+    )
+
+
 COMPOSITES: Final[dict[str, Callable[[Fields], Architecture]]] = {
     "blip": _blip,
     "florence2": _florence2,
+    "idefics": _idefics,
     "kosmos-2": _kosmos2,
     "kosmos-2.5": _kosmos2,
     "moonshine": _moonshine,

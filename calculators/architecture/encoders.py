@@ -207,6 +207,47 @@ def _rembert(f: Fields) -> Architecture:
     return replace(arch, outside=tuple(outside))
 
 
+def _roformer(f: Fields) -> Architecture:
+    """RoFormer: a BERT whose positions are a fixed table of one head's width."""
+    arch = _read_encoder(f, Encoder(positions=False, extra_embedding=True, pooler=False))
+    table = Weight(Role.POSITION, (f.integer("max_position_embeddings", 1536), arch.head_dim))
+    return replace(arch, outside=(*arch.outside, table))
+
+
+def _xlnet(f: Fields) -> Architecture:
+    """XLNet: five projections per layer, biases per head for content, position and segment."""
+    d, ff, vocab = f.integer("d_model"), f.integer("d_inner"), f.integer("vocab_size")
+    heads, count = f.integer("n_head"), f.integer("n_layer")
+    head = f.integer("d_head", d // heads)
+    weights = (
+        *norms(d, 2, 2),
+        *attention_weights(d, heads * head, heads * head, bias=False),
+        Weight(Role.OTHER, (heads * head, d)),
+        Weight(Role.BIAS, (heads, head), copies=5),
+        *mlp_weights(d, ff),
+    )
+    tied = f.flag("tie_word_embeddings", True)
+    outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), vector(Role.OTHER, d)]
+    if not headless(f):
+        outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
+        outside += matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB) if not tied else ()
+    f.assume("XLNet keeps hidden states instead of keys and values when it generates: no cache is counted")
+    return Architecture(
+        model_type=f.model_type,
+        hidden_size=d,
+        vocab_size=vocab,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=head,
+        max_position_embeddings=None,
+        tied_embeddings=tied,
+        layers=(Layer(weights),) * count,
+        outside=tuple(outside),
+        dtype=f.word("dtype", "float32"),
+        generates=False,
+    )
+
+
 def _distilbert(f: Fields) -> Architecture:
     return _read_encoder(f, Encoder(pooler=False, own_head_bias=False))
 
@@ -551,6 +592,20 @@ def _cohere_asr(f: Fields) -> Architecture:
     )
 
 
+def _speech_to_text(f: Fields) -> Architecture:
+    """Speech-to-text transformer: gated convolutions, then a pre-norm BART without stored positions."""
+    arch = _read_bart(f, Seq2Seq(positions=None, embedding_norm=False, final_norm=True))
+    kernels = f.integers("conv_kernel_sizes", default=(5, 5), low=1)
+    wide, d = f.integer("conv_channels", 1024), f.integer("d_model")
+    into = f.integer("input_feat_per_channel", 80) * f.integer("input_channels", 1)
+    bag = Bag(Role.AUDIO)
+    for i, kernel in enumerate(kernels):
+        out = 2 * d if i == len(kernels) - 1 else wide
+        bag.linear(out, into * kernel)
+        into = wide // 2
+    return replace(arch, outside=arch.outside + bag.weights())
+
+
 ENCODERS: Final[dict[str, Reader]] = {
     "albert": _encoder(Encoder(extra_embedding=True, shared_layers=True)),
     "bart": _bart(Seq2Seq(positions=2)),
@@ -583,10 +638,13 @@ ENCODERS: Final[dict[str, Reader]] = {
     "rembert": _rembert,
     "roberta": _encoder(_ROBERTA),
     "roberta-prelayernorm": _encoder(Encoder(final_norm=True)),
+    "roformer": _roformer,
+    "speech_to_text": _speech_to_text,
     "t5": _t5,
     "umt5": _t5,
     "whisper": _whisper,
     "xlm-roberta": _encoder(_ROBERTA),
+    "xlnet": _xlnet,
     "xlm-roberta-xl": _encoder(Encoder(embedding_norm=False, final_norm=True)),
     "jina_embeddings_v3": _encoder(Encoder(positions=False)),
 }
