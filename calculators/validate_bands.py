@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -68,10 +69,11 @@ def _band(family: str, values: list[float]) -> ErrorBand:
 
 def as_toml(found: Iterable[ErrorBand]) -> str:
     """The bands as they stand in gpu_data/error_bands.toml."""
-    blocks = [
-        f'[[band]]\nfamily = "{b.family}"\nlow = {b.low}\nhigh = {b.high}\nrows = {b.rows}\nnote = "{b.note}"\n'
-        for b in found
-    ]
+    blocks = []
+    for band in found:
+        fields = band.model_dump()
+        lines = [f"{key} = {json.dumps(value)}" for key, value in fields.items()]
+        blocks.append("\n".join(["[[band]]", *lines]) + "\n")
     return "\n".join(blocks)
 
 

@@ -39,6 +39,8 @@ def describe(path: Path, tokens: int) -> dict[str, Any]:
         arch = read_config(config)
     except ConfigRefused as error:
         return found | {"refused": str(error)}
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        return found | {"refused": f"config: cannot be read ({type(error).__name__}: {error})"}
     return found | {
         "model_type": found["model_type"] or arch.model_type,
         "params_total": params_total(arch),

@@ -189,6 +189,8 @@ def _architecture(model_hf_id: str, folder: Path) -> tuple[Architecture, bool, s
     partial = bool(config.get("_partial"))
     try:
         return read_config(config), partial, assumption
+    except (ArithmeticError, LookupError, RecursionError, TypeError) as error:
+        raise RowRefused(f"model_hf_id: config cannot be read ({type(error).__name__}: {error})") from None
     except ConfigRefused as error:
         if not partial:
             raise RowRefused(f"model_hf_id: config refused, {error}") from None

@@ -1,0 +1,179 @@
+"""The questions behind a verdict: limits, fleets, changes, and the matrix of all GPUs at once."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from calculators.memory import (
+    FITS,
+    Fleet,
+    best_fleet,
+    changes_that_fit,
+    estimate,
+    first_change_that_fits,
+    fit_matrix,
+    fleets,
+    gpus_needed,
+    max_concurrency_that_fits,
+    max_model_len_that_fits,
+    on_fleet,
+)
+from gpu_data.engines import engine, engines, error_band
+from gpu_data.formats import kv_format, kv_formats, weight_format, weight_formats
+from tests.calculators.memory_cases import architecture, deploy
+
+ENGINES = [e.id for e in engines() if "whole_prompt_profile_limit" not in e.parameters]
+LADDER = [weight_format(i) for i in ("bf16", "fp8", "awq-int4")]
+
+
+@pytest.mark.parametrize("engine_id", ENGINES)
+def test_largest_context_is_the_last_that_fits(engine_id):
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", engine_id, gib=24, band=error_band("vllm"))
+    most = max_model_len_that_fits(deployment)
+    assert most > 1
+    assert estimate(deployment.but(max_model_len=most)).verdict == FITS
+    assert estimate(deployment.but(max_model_len=most + 1)).verdict < FITS
+
+
+@pytest.mark.parametrize("engine_id", ENGINES)
+def test_most_users_is_the_last_that_fits(engine_id):
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", engine_id, gib=80, max_model_len=4096)
+    most = max_concurrency_that_fits(deployment)
+    assert most > 1
+    assert estimate(deployment.but(concurrency=most)).verdict == FITS
+    assert estimate(deployment.but(concurrency=most + 1)).verdict < FITS
+
+
+def test_nothing_fits_is_zero():
+    deployment = deploy("meta-llama/Meta-Llama-3-70B", "vllm", gib=24)
+    assert max_model_len_that_fits(deployment) == 0
+    assert max_concurrency_that_fits(deployment) == 0
+
+
+def test_context_limits_for_many_cards_at_once():
+    deployment = deploy(
+        "meta-llama/Llama-3.1-8B-Instruct", "llama.cpp", gib=np.array([12.0, 24.0, 48.0]) * 2**30
+    )
+    together = max_model_len_that_fits(deployment)
+    alone = [
+        max_model_len_that_fits(deploy("meta-llama/Llama-3.1-8B-Instruct", "llama.cpp", gib=g))
+        for g in (12, 24, 48)
+    ]
+    assert together.tolist() == alone
+    assert alone[0] == 0 < alone[1] < alone[2]
+
+
+def test_context_above_the_gap_of_vllm_v0_is_found():
+    """vllm-project/vllm#10517: 29,000 fails on a 3090, 35,000 and 45,000 run, so the limit lies above."""
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm-v0", gib=23.58)
+    assert max_model_len_that_fits(deployment) > 35_000
+
+
+@pytest.mark.parametrize(
+    ("model", "engine_id", "gib", "expected"),
+    [
+        pytest.param("meta-llama/Meta-Llama-3-8B", "vllm", 80, Fleet(1, 1, 1), id="fits alone"),
+        pytest.param("meta-llama/Meta-Llama-3-70B", "vllm", 80, Fleet(2, 2, 1), id="131 GiB on 2 x 80"),
+        pytest.param(
+            "meta-llama/Meta-Llama-3-70B", "llama.cpp", 46, Fleet(3, 3, 1), id="any count by layers"
+        ),
+        pytest.param("meta-llama/Meta-Llama-3-70B", "vllm", 46, Fleet(4, 4, 1), id="3 refused: 64 heads"),
+        pytest.param("deepseek-ai/DeepSeek-V3-0324", "vllm", 24, None, id="1.2 TiB on 16 x 24"),
+    ],
+)
+def test_fewest_gpus(model, engine_id, gib, expected):
+    deployment = deploy(model, engine_id, gib=gib)
+    found = gpus_needed(deployment)
+    assert found == expected
+    if found is not None:
+        assert estimate(on_fleet(deployment, found)).verdict == FITS
+        for fleet in fleets(deployment, found.gpus - 1):
+            assert estimate(on_fleet(deployment, fleet)).verdict < FITS
+
+
+def test_gpus_are_never_summed():
+    """71 heads (Falcon-7B) allow no tensor split: two cards are two pipeline stages."""
+    assert best_fleet(architecture("tiiuae/falcon-7b"), engine("vllm"), 2) == (Fleet(2, 1, 2), None)
+    one = estimate(deploy("tiiuae/falcon-7b", "vllm"))
+    two = estimate(deploy("tiiuae/falcon-7b", "vllm", pipeline_parallel_size=2))
+    assert one.weights_bytes / 2 < two.weights_bytes < one.weights_bytes
+
+
+def test_changes_come_in_the_order_people_try_them():
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=24, max_model_len=120_000)
+    found = changes_that_fit(deployment, LADDER, kv_formats())
+    assert [c.kind for c in found] == sorted(
+        (c.kind for c in found),
+        key=("weight_format", "kv_format", "max_model_len", "gpus", "concurrency").index,
+    )
+    assert all(estimate(change.deployment).verdict == FITS for change in found)
+    first = first_change_that_fits(deployment, LADDER, kv_formats())
+    assert first is not None
+    assert first.kind == found[0].kind
+
+
+def test_next_precision_down_is_the_largest_that_fits():
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=16)
+    assert first_change_that_fits(deployment, LADDER).value == "fp8"
+
+
+def test_no_change_is_offered_when_it_fits():
+    assert (
+        first_change_that_fits(deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm"), LADDER, kv_formats())
+        is None
+    )
+
+
+def test_no_single_change_is_enough():
+    deployment = deploy("deepseek-ai/DeepSeek-V3-0324", "vllm", gib=8)
+    assert first_change_that_fits(deployment, LADDER, kv_formats(), max_gpus=2) is None
+
+
+@pytest.mark.parametrize("engine_id", [e.id for e in engines()])
+@pytest.mark.parametrize("model", ["meta-llama/Meta-Llama-3-70B", "openai/gpt-oss-20b", "tiiuae/falcon-7b"])
+def test_matrix_equals_the_single_estimate(engine_id, model):
+    arch, chosen = architecture(model), engine(engine_id)
+    capacity = np.array([16.0, 24.0, 80.0, 141.0]) * 2**30
+    matrix = fit_matrix(
+        arch, kv_format("bf16"), chosen, capacity, (1, 2, 8), LADDER, 4096, 2, band=error_band(chosen.family)
+    )
+    for j, fleet in enumerate(matrix.fleets):
+        if fleet is None:
+            assert (matrix.verdict[:, j] == 0).all()
+            continue
+        for k, fmt in enumerate(LADDER):
+            single = estimate(
+                deploy(
+                    model, engine_id, weights=fmt.id, gib=capacity, gpus=fleet.tensor_parallel_size,
+                    pipeline_parallel_size=fleet.pipeline_parallel_size, max_model_len=4096, concurrency=2,
+                    band=error_band(chosen.family),
+                )
+            )  # fmt: skip
+            assert matrix.needed_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.needed_bytes, (4,)))
+            assert matrix.budget_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.budget_bytes, (4,)))
+            assert matrix.verdict[:, j, k].tolist() == np.broadcast_to(single.verdict, (4,)).tolist()
+
+
+def test_names_of_cards_pick_the_default_batch():
+    """vllm/engine/arg_utils.py: an A100 keeps the small batch although it has 80 GB."""
+    arch, capacity = architecture("Qwen/Qwen3-0.6B"), np.array([79.2, 79.2]) * 2**30
+    matrix = fit_matrix(
+        arch, kv_format("bf16"), engine("vllm"), capacity, (1,), LADDER[:1],
+        names=("NVIDIA A100 SXM4 80GB", "NVIDIA H100"),
+    )  # fmt: skip
+    assert matrix.needed_bytes[0, 0, 0] < matrix.needed_bytes[1, 0, 0]
+
+
+def test_matrix_of_everything_is_fast():
+    """All released GPUs x 4 counts x all formats in under 50 ms (best of five, the machine may be busy)."""
+    arch, formats = architecture("meta-llama/Meta-Llama-3-70B"), weight_formats()
+    capacity = np.linspace(8, 288, 86) * 2**30
+    took = []
+    for context in (4096, 8192, 16384, 32768, 65536):
+        start = time.perf_counter()
+        fit_matrix(arch, kv_format("bf16"), engine("vllm"), capacity, (1, 2, 4, 8), formats, context, 4)
+        took.append(time.perf_counter() - start)
+    assert min(took) < 0.05

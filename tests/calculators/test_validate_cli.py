@@ -1,0 +1,236 @@
+"""The command: shape of its lines, inputs that are broken, speed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+
+import pytest
+
+from calculators.validate import main
+from tests.calculators.memory_cases import CONFIGS, MEASURED
+
+KEYS = ["id", "quantity", "predicted", "measured", "error_pct", "refused"]
+INPUTS = {
+    "id": "r1",
+    "engine": "vLLM",
+    "engine_version": "0.8.2",
+    "model_hf_id": "unsloth/Llama-3.2-3B-Instruct",
+    "dtype": "float16",
+    "quantization": "none",
+    "gpu": "Tesla T4",
+    "gpu_mem_gib": "14.74",
+    "n_gpus_tp": "1",
+    "pp": "1",
+    "max_model_len": "2048",
+    "gpu_mem_util": "0.89",
+    "max_num_seqs": "192",
+}
+
+
+def run(*arguments):
+    out = io.StringIO()
+    code = main([str(a) for a in arguments], out)
+    return code, [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def predict(tmp_path, **cells):
+    """Lines of one row, changed cells over a good one; and the summary."""
+    row = INPUTS | {"weights_gib_per_gpu": "6.016", "fits": "yes"} | cells
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(row))
+        writer.writeheader()
+        writer.writerow(row)
+    code, lines = run("memory", path, "--configs", CONFIGS, "--json")
+    assert code == 0
+    return lines[:-1], lines[-1]["summary"]
+
+
+def test_memory_lines_and_summary_last():
+    code, lines = run("memory", MEASURED, "--configs", CONFIGS, "--json")
+    assert code == 0
+    assert all(list(line) == KEYS for line in lines[:-1])
+    assert list(lines[-1]) == ["summary"]
+    summary = lines[-1]["summary"]
+    assert summary["rows"] == 109
+    assert set(summary["apart"]) == {"suspect", "partial"}
+    for line in lines[:-1]:
+        if line["refused"] is None:
+            assert line["predicted"] is not None
+        else:
+            assert line["predicted"] is None
+        if line["quantity"] == "fits" and line["refused"] is None:
+            assert line["predicted"] in ("fits", "tight", "does not fit")
+
+
+def test_every_measured_cell_gets_one_line():
+    _, lines = run("memory", MEASURED, "--configs", CONFIGS, "--json")
+    with MEASURED.open() as file:
+        rows = list(csv.DictReader(file))
+    quantities = {line["quantity"] for line in lines[:-1]}
+    expected = [(r["id"], q) for r in rows for q in quantities if r[q].strip()]
+    assert sorted((line["id"], line["quantity"]) for line in lines[:-1]) == sorted(expected)
+
+
+def test_predictions_ignore_measured_columns(tmp_path):
+    good, _ = predict(tmp_path)
+    changed, _ = predict(tmp_path, weights_gib_per_gpu="99", fits="no")
+    assert [line["predicted"] for line in good] == [line["predicted"] for line in changed]
+
+
+def test_text_output_ends_in_a_table(capsys):
+    assert main(["memory", str(MEASURED), "--configs", str(CONFIGS)]) == 0
+    text = capsys.readouterr().out
+    assert "weights_gib_per_gpu" in text
+    assert "verdicts: n" in text
+    assert "reported apart" in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({"gpu_mem_gib": "lots"}, "gpu_mem_gib: 'lots' is not a number"),
+        ({"gpu_mem_gib": "nan"}, "gpu_mem_gib: 'nan' is not a finite number"),
+        ({"max_model_len": "-5"}, "max_model_len: '-5' is not a whole number"),
+        ({"n_gpus_tp": "1.5"}, "n_gpus_tp: '1.5' is not a whole number"),
+        ({"gpu_mem_util": "90"}, "gpu_mem_util: '90' is not between 0 and 1"),
+        ({"quantization": "wishful"}, "quantization: unknown weight format 'wishful'"),
+        ({"kv_dtype": "tiny"}, "kv_dtype: unknown KV cache format 'tiny'"),
+        ({"model_hf_id": "nobody/nothing-7b"}, "model_hf_id: no config file and no known model"),
+        ({"model_hf_id": ""}, "model_hf_id: is empty"),
+    ],
+)
+def test_broken_inputs_are_named(tmp_path, cells, reason):
+    lines, _ = predict(tmp_path, **cells)
+    assert all(line["refused"].startswith(reason) for line in lines)
+    assert all(line["predicted"] is None for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("cells", "quantity", "reason"),
+    [
+        ({"weights_gib_per_gpu": "six"}, "weights_gib_per_gpu", "weights_gib_per_gpu: 'six' is not a number"),
+        ({"fits": "maybe"}, "fits", "fits: 'maybe' is neither yes nor no"),
+        ({"gpu": "", "gpu_mem_gib": ""}, "fits", "gpu and gpu_mem_gib: both are empty"),
+        ({"gpu": "Abacus", "gpu_mem_gib": ""}, "fits", "gpu: 'Abacus' is not in the GPU table"),
+    ],
+)
+def test_one_bad_cell_refuses_one_quantity(tmp_path, cells, quantity, reason):
+    lines, _ = predict(tmp_path, **cells)
+    refused = {line["quantity"]: line["refused"] for line in lines}
+    assert refused.pop(quantity).startswith(reason)
+    assert set(refused.values()) == {None}
+
+
+def test_unknown_engine_is_computed_as_transformers(tmp_path):
+    lines, _ = predict(tmp_path, engine="SomethingNew", engine_version="1")
+    assert all(line["refused"] is None for line in lines)
+
+
+def test_missing_config_falls_back_to_a_known_twin(tmp_path):
+    lines, _ = predict(
+        tmp_path, model_hf_id="somebody/Qwen3-8B-AWQ-w4a16", quantization="awq", weights_gib_per_gpu="5.7"
+    )
+    weights = next(line for line in lines if line["quantity"] == "weights_gib_per_gpu")
+    # Qwen3 speed_benchmark.md: 6,177 MiB less 288 MiB of cache and 32 MiB of workspace.
+    assert weights["predicted"] == pytest.approx((6177 - 288 - 32) / 1024, rel=0.01)
+
+
+def test_suspect_rows_are_summed_apart(tmp_path):
+    _, summary = predict(tmp_path, suspect="does not add up")
+    assert summary["quantities"] == {}
+    assert summary["apart"]["suspect"]["quantities"]["weights_gib_per_gpu"]["n"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("", "has no column id, engine, model_hf_id"), ("a,b\n1,2\n", "has no column id, engine, model_hf_id")],
+)
+def test_a_table_without_the_columns_is_refused(tmp_path, capsys, content, reason):
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    assert main(["memory", str(path), "--configs", str(CONFIGS), "--json"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_missing_table_or_folder_is_named(tmp_path, capsys):
+    assert main(["memory", str(tmp_path / "no.csv"), "--configs", str(CONFIGS)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(["memory", str(MEASURED), "--configs", str(tmp_path / "no")]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+
+
+def test_bands_command_prints_the_kept_file(capsys):
+    assert main(["bands", str(MEASURED), "--configs", str(CONFIGS)]) == 0
+    assert '[[band]]\nfamily = "all"' in capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- config
+
+
+def test_config_lines_in_order():
+    files = [
+        CONFIGS / "meta-llama--Llama-3.1-8B-Instruct.json",
+        CONFIGS / "deepseek-ai--DeepSeek-V3-0324.json",
+    ]
+    code, lines = run("config", *files, "--context", "1000", "--json")
+    assert code == 0
+    assert [line["file"] for line in lines] == [str(path) for path in files]
+    assert list(lines[0]) == [
+        "file",
+        "model_type",
+        "params_total",
+        "params_active",
+        "kv_elements_per_token_growing",
+        "cache_elements",
+        "assumptions",
+        "refused",
+    ]
+    assert lines[0]["params_total"] == 8_030_261_248
+    assert lines[0]["cache_elements"] == 1000 * 32 * 2 * 8 * 128
+    assert lines[1]["cache_elements"] == 1000 * 61 * 576
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"not json", "file: is not JSON"),
+        (b"\xff\xfe\x00", "file: is not JSON"),
+        (b"[1, 2]", "file: does not hold a JSON object"),
+        (b"{}", ""),
+        (b'{"model_type": 5}', ""),
+        (b'{"model_type": "llama", "hidden_size": "wide"}', "hidden_size"),
+    ],
+)
+def test_bad_configs_are_refused_by_field(tmp_path, content, reason):
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    code, lines = run("config", path, "--json")
+    assert code == 0
+    assert lines[0]["refused"].startswith(reason)
+    assert lines[0]["params_total"] is None
+
+
+def test_a_bad_file_does_not_stop_the_others(tmp_path):
+    good = CONFIGS / "Qwen--Qwen3-8B.json"
+    _, lines = run("config", tmp_path / "missing.json", good)
+    assert lines[0]["refused"].startswith("file: cannot be read")
+    assert lines[1]["refused"] is None
+
+
+def test_a_gallery_takes_seconds():
+    files = sorted(CONFIGS.glob("*.json")) * 3
+    start = time.perf_counter()
+    _, lines = run("config", *files)
+    assert len(lines) == len(files)
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("context", ["0", "-1", "many", "99999999999999"])
+def test_context_must_be_a_number_of_tokens(context, capsys):
+    with pytest.raises(SystemExit):
+        main(["config", str(CONFIGS / "Qwen--Qwen3-8B.json"), "--context", context])
+    assert "is not a number of tokens" in capsys.readouterr().err
