@@ -19,6 +19,10 @@ class Bag:
         if n > 0 and all(size > 0 for size in shape):
             self._weights.append(Weight(self.role, tuple(shape), copies=n))
 
+    def extend(self, weights: tuple[Weight, ...]) -> None:
+        """Weights counted elsewhere, with their own roles."""
+        self._weights += weights
+
     def linear(self, out: int, into: int, bias: bool = True, n: int = 1) -> None:
         """A linear layer; a convolution is one with `into` = channels per group x kernel size."""
         self.tensor(out, into, n=n)

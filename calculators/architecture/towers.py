@@ -308,6 +308,25 @@ def _deepseek_vl(bag: Bag, p: Parts) -> None:
     bag.linear(p.d, p.d)
 
 
+def _deepseek_vl_hybrid(bag: Bag, p: Parts) -> None:
+    high = p.root.sub("high_res_vision_config")
+    if high is None:
+        _deepseek_vl(bag, p)
+        return
+    tower = vision_tower(high)
+    bag.extend(tower.weights)
+    out, before = tower.width, high.integer("hidden_size")
+    bag.tensor(1)
+    bag.linear(out, before, bias=False)
+    bag.linear(out, 9 * out, bias=False)
+    bag.norm(out, n=2)
+    bag.linear(2 * out, 9 * out, bias=False)
+    bag.linear(4 * out, 18 * out, bias=False)
+    bag.linear(p.d // 2, p.vision_width)
+    bag.linear(p.d // 2, 4 * out)
+    bag.linear(p.d, p.d)
+
+
 def _aria(bag: Bag, p: Parts) -> None:
     v = p.vision_width
     table = p.root.mapping("projector_patch_to_query_dict") or {}
@@ -411,6 +430,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "blip-2": _blip2,
     "cohere2_vision": _cohere2,
     "deepseek_vl": _deepseek_vl,
+    "deepseek_vl_hybrid": _deepseek_vl_hybrid,
     "ernie4_5_vl_moe": _ernie,
     "exaone4_5": _nothing,
     "gemma3": _gemma3,
