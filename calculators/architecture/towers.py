@@ -559,10 +559,15 @@ def _tower(
         fields = root.sub(key)
         if fields is None:
             continue
-        if fields.model_type not in known:  # published configs often repeat the composite's name here
+        if fields.model_type not in known:
             default = root.defaults.get(key)
-            fixed = default.get("model_type") if isinstance(default, Mapping) else None
-            if isinstance(fixed, str) and fixed in known:
-                fields = fields.retyped(fixed)
+            usual = default.get("model_type") if isinstance(default, Mapping) else None
+            if isinstance(usual, str) and usual in known:
+                if fields.model_type != root.model_type:  # configs often repeat the composite's name here
+                    fields.assume(
+                        f"{key}.model_type {fields.model_type!r} is not known: read as {usual!r}, the usual "
+                        f"tower of {root.model_type!r}"
+                    )
+                fields = fields.retyped(usual)
         return fields, read(fields)
     return None, Tower((), 0)

@@ -65,9 +65,11 @@ def _clip(f: Fields) -> Tower:
 
 
 def _widths(f: Fields) -> tuple[int, int, int]:
+    width = f.integer("hidden_size")
+    ratio = f.number("mlp_ratio") if f.has("mlp_ratio") else 0.0
     return (
-        f.integer("hidden_size"),
-        f.integer("intermediate_size"),
+        width,
+        f.integer("intermediate_size", int(width * ratio)) if ratio else f.integer("intermediate_size"),
         f.integer("num_hidden_layers"),
     )
 
@@ -435,6 +437,8 @@ def _minicpmv(f: Fields) -> Tower:
 
 def _step(f: Fields) -> Tower:
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
+    if not f.explicit("intermediate_size") and f.has("mlp_ratio"):
+        ff = round(d * f.number("mlp_ratio"))
     bag.linear(d, patch_inputs(f), bias=False)
     bag.tensor(f.integer("max_position_embeddings"), d)
     bag.norm(d)
