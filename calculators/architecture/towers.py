@@ -364,8 +364,8 @@ def _molmo2(bag: Bag, p: Parts) -> None:
         return
     layers = len(a.integers("vision_feature_layers", default=(0, 0), low=-1024)) or 2
     inner = a.integer("num_attention_heads", 16) * a.integer("head_dim", 72)
-    hidden, text = a.integer("hidden_size", inner), a.integer("text_hidden_size", p.d)
-    bag.linear(inner, p.vision_width * layers, n=3)
+    hidden, text = a.integer("hidden_size", p.vision_width), a.integer("text_hidden_size", p.d)
+    bag.linear(inner, hidden * layers, n=3)
     bag.linear(hidden, inner)
     wide = a.integer("intermediate_size")
     bag.linear(wide, hidden, bias=False, n=2)
@@ -512,6 +512,9 @@ def tower_weights(root: Fields, text: Fields) -> tuple[Weight, ...]:
     Raises ConfigRefused when a described tower lacks a size that nothing can stand in for.
     """
     outer = root.sub("thinker_config") or root
+    whole = outer.model_type.removesuffix("_text")
+    if whole != outer.model_type and whole in PROJECTORS:  # text and towers flattened into one config
+        outer = outer.retyped(whole)
     if outer.model_type == "fuyu":
         bag = Bag(Role.VISION)
         pixels = outer.integer("num_channels", 3) * side(outer, "patch_size") ** 2
