@@ -2,7 +2,7 @@
 
 python -m calculators.validate memory FILE.csv --configs DIR [--json]
 python -m calculators.validate config FILE.json... [--context N] [--json]
-python -m calculators.validate bands FILE.csv --configs DIR     (prints gpu_data/error_bands.toml)
+python -m calculators.validate bands FILE.csv... --configs DIR     (prints gpu_data/error_bands.toml)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     if chosen.command == "config":
         return _config(chosen.files, chosen.context, stream)
     if chosen.command == "bands":
-        return _bands(chosen.file, chosen.configs, stream)
+        return _bands(chosen.files, chosen.configs, stream)
     return _memory(chosen.file, chosen.configs, chosen.json, stream)
 
 
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="accepted for symmetry: the output always is JSON lines"
     )
     bands = commands.add_parser("bands", help="error bands per engine family, as TOML")
-    bands.add_argument("file", type=Path, help="CSV file of measured rows")
+    bands.add_argument("files", type=Path, nargs="+", metavar="FILE.csv", help="measured rows")
     bands.add_argument(
         "--configs", type=Path, required=True, help="folder of config.json files, / written --"
     )
@@ -75,12 +75,12 @@ def _config(files: Sequence[Path], tokens: int, stream: TextIO) -> int:
     return 0
 
 
-def _bands(path: Path, configs: Path, stream: TextIO) -> int:
-    from calculators.validate_bands import as_toml, bands_of_file
+def _bands(paths: Sequence[Path], configs: Path, stream: TextIO) -> int:
+    from calculators.validate_bands import as_toml, bands_of_files
     from calculators.validate_rows import RowRefused
 
     try:
-        stream.write(as_toml(bands_of_file(path, configs)))
+        stream.write(as_toml(bands_of_files(paths, configs)))
     except RowRefused as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -22,7 +22,7 @@ _NEEDS = (
     ("model_size_gib",),
 )
 LOW, HIGH = 100 / 6, 500 / 6  # percentiles: two setups of three lie between, one standard deviation
-FEWEST = 5  # setups a family needs for a band of its own
+FEWEST = 10  # setups a family needs for a band of its own
 
 
 def need_ratio(result: RowResult) -> float | None:
@@ -39,8 +39,8 @@ def need_ratio(result: RowResult) -> float | None:
 def bands(results: Iterable[RowResult]) -> list[ErrorBand]:
     """A band for every engine family with enough measured setups, and "all" over every row.
 
-    Rows that differ only in lengths or batch are one setup (same engine, model, format and GPU) and count
-    once, by their median. Suspect and partial rows are left out.
+    Rows of the same engine family, model and format are one setup, whatever the lengths, batch and GPU, and
+    count once, by their median. Suspect and partial rows are left out.
     """
     setups: dict[str, dict[tuple[str, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
@@ -77,6 +77,6 @@ def as_toml(found: Iterable[ErrorBand]) -> str:
     return "\n".join(blocks)
 
 
-def bands_of_file(path: Path, configs: Path) -> list[ErrorBand]:
-    """Bands from a CSV file of measured rows."""
-    return bands(predict_file(path, configs))
+def bands_of_files(paths: Iterable[Path], configs: Path) -> list[ErrorBand]:
+    """Bands from CSV files of measured rows."""
+    return bands(result for path in paths for result in predict_file(path, configs))

@@ -42,7 +42,7 @@ class RowResult:
     part: str  # "counted", "suspect" or "partial"
     assumptions: tuple[str, ...]
     family: str = ""  # of the engine
-    setup: tuple[str, ...] = ()  # engine, model, format and GPU
+    setup: tuple[str, ...] = ()  # engine family, model and format
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def predict_row(row: MeasuredRow, configs: Path) -> RowResult:
     deployment = prepared.deployment
     context = _Context(deployment, estimate(deployment), pieces_of(deployment))
     lines = tuple(_line(prepared, context, name) for name in quantities)
-    setup = tuple(row.text(name) for name in ("engine", "model_hf_id", "quantization", "gpu", "n_gpus_tp"))
+    setup = (deployment.engine.family, row.text("model_hf_id"), deployment.weight_format.id)
     return RowResult(lines, part, prepared.assumptions, deployment.engine.family, setup)
 
 

@@ -7,12 +7,12 @@ import pytest
 from calculators.validate_bands import bands, need_ratio
 from calculators.validate_memory import predict_file
 from gpu_data.engines import engines, error_band
-from tests.calculators.memory_cases import CONFIGS, MEASURED
+from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
 
 @pytest.fixture(scope="module")
 def results():
-    return list(predict_file(MEASURED, CONFIGS))
+    return [*predict_file(MEASURED, CONFIGS), *predict_file(MORE, CONFIGS)]
 
 
 def test_bands_are_recomputed_from_the_measured_rows(results):

@@ -67,7 +67,7 @@ def test_every_number_has_meaning_unit_and_source(found):
 
 
 def test_fitted_numbers_are_few():
-    """One number is adjusted to measured rows, the size of a CUDA graph; the rest is documented or derived."""
+    """One number is adjusted to measured rows, the size of a CUDA graph; the rest is known or derived."""
     fitted = {name for e in engines() for name, p in e.parameters.items() if p.basis == "fitted"}
     assert fitted == {"graph_bytes_per_layer_and_size"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calculators.validate_memory import predict_file, summarise
-from tests.calculators.memory_cases import CONFIGS, MEASURED
+from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +91,33 @@ def test_refused_verdicts_name_a_missing_input(results):
         for line in result.lines:
             if line.quantity == "fits" and line.refused is not None:
                 assert line.refused.startswith(("gpu", "model_hf_id")), line
+
+
+# ---------------------------------------------------------------- rows read after the formulas stood
+
+
+@pytest.fixture(scope="module")
+def unseen():
+    return list(predict_file(MORE, CONFIGS))
+
+
+def test_unseen_rows_total_used(unseen):
+    errors = [abs(line.error_pct) for line in lines_of(unseen, "total_used_mib", "total_used_gb")]
+    assert len(errors) >= 250
+    assert np.median(errors) <= 1.0
+    assert np.percentile(errors, 90) <= 5.0
+
+
+def test_unseen_rows_verdicts(unseen):
+    found = summarise(unseen)["verdicts"]
+    answered = found["right"] + found["tight"] + found["wrong"]
+    assert answered >= 400
+    assert found["right"] / (found["right"] + found["wrong"]) >= 0.97
+    assert found["tight"] / answered <= 0.15
+
+
+def test_unseen_rows_sampler_peak(unseen):
+    """Peaks set by the sampler, six sizes of vocabulary and batch; m-rows with an image encoder apart."""
+    lines = [line for line in lines_of(unseen, "activation_peak_gib") if "VL" not in line.id]
+    assert len(lines) >= 5
+    assert max(abs(line.error_pct) for line in lines) <= 5.0

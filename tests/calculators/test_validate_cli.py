@@ -6,11 +6,14 @@ import csv
 import io
 import json
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
+import gpu_data
 from calculators.validate import main
-from tests.calculators.memory_cases import CONFIGS, MEASURED
+from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
 KEYS = ["id", "quantity", "predicted", "measured", "error_pct", "refused"]
 INPUTS = {
@@ -164,8 +167,9 @@ def test_a_missing_table_or_folder_is_named(tmp_path, capsys):
 
 
 def test_bands_command_prints_the_kept_file(capsys):
-    assert main(["bands", str(MEASURED), "--configs", str(CONFIGS)]) == 0
-    assert '[[band]]\nfamily = "all"' in capsys.readouterr().out
+    assert main(["bands", str(MEASURED), str(MORE), "--configs", str(CONFIGS)]) == 0
+    printed = tomllib.loads(capsys.readouterr().out)
+    assert printed == tomllib.loads((Path(gpu_data.__file__).parent / "error_bands.toml").read_text())
 
 
 # ---------------------------------------------------------------- config
