@@ -513,7 +513,8 @@ def tower_weights(root: Fields, text: Fields) -> tuple[Weight, ...]:
     """
     outer = root.sub("thinker_config") or root
     whole = outer.model_type.removesuffix("_text")
-    if whole != outer.model_type and whole in PROJECTORS:  # text and towers flattened into one config
+    described = any(outer.raw(key) is not None for key in (*VISION_KEYS, *AUDIO_KEYS))
+    if described and whole != outer.model_type and whole in PROJECTORS:  # text flattened into the root
         outer = outer.retyped(whole)
     if outer.model_type == "fuyu":
         bag = Bag(Role.VISION)
