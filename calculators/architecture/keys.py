@@ -176,7 +176,9 @@ def has_lm_head(root: Fields, default: bool = True) -> bool:
     if not names:
         return default
     name = names[0]
-    if re.search(r"(LMHead|DoubleHeads)Model$|For(CausalLM|ConditionalGeneration|MaskedLM)", name):
+    if re.search(
+        r"(LMHead|DoubleHeads|Chat|ChatGLM|MT)Model$|For(CausalLM|ConditionalGeneration|MaskedLM)", name
+    ):
         return True
     if name.endswith("Model"):
         return False

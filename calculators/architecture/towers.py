@@ -327,6 +327,32 @@ def _deepseek_vl_hybrid(bag: Bag, p: Parts) -> None:
     bag.linear(p.d, p.d)
 
 
+def _minicpmv_resampler(bag: Bag, p: Parts) -> None:
+    """MiniCPM-V up to 2.6: learned queries attend to the patches once, at the language model's width."""
+    d = p.d
+    bag.tensor(p.root.integer("query_num", 64), d)
+    if p.vision_width != d:
+        bag.linear(d, p.vision_width, bias=False)
+    bag.attention(d)
+    bag.norm(d, n=3)
+    bag.tensor(d, d)
+
+
+def _phi3_vision(root: Fields, d: int) -> tuple[Weight, ...]:
+    """Phi-3 Vision: CLIP ViT-L/14 at 336 pixels, which the config only names; 2 x 2 patches, two layers."""
+    described = root.mapping("img_processor") or {}
+    width = described.get("image_dim_out", 1024)
+    if width != 1024:
+        raise root.refuse("img_processor", f"names a tower {width} wide; only CLIP ViT-L/14-336 is known")
+    sizes = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24}
+    clip = Fields(sizes | {"image_size": 336, "patch_size": 14}, "clip_vision_model", notes=root.notes)
+    bag = Bag(Role.PROJECTOR)
+    bag.tensor(4 * width, n=2)
+    bag.linear(d, 4 * width)
+    bag.linear(d, d)
+    return vision_tower(clip).weights + bag.weights()
+
+
 def _aria(bag: Bag, p: Parts) -> None:
     v = p.vision_width
     table = p.root.mapping("projector_patch_to_query_dict") or {}
@@ -458,6 +484,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "internvl_chat": _internvl,
     "janus": _janus,
     "kimi_k25": _kimi,
+    "kimi_vl": _kimi,
     "kosmos-2": _kosmos2,
     "lfm2_vl": _lfm2,
     "lighton_ocr": _lighton,
@@ -467,6 +494,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "llava_next_video": _llava_newline,
     "llava_onevision": _llava_newline,
     "minicpm_ocr": _minicpmv,
+    "minicpmv": _minicpmv_resampler,
     "minicpmv4_6": _minicpmv,
     "minicpmv4_7": _minicpmv,
     "minimax_m3_vl": _minimax_m3,
@@ -521,6 +549,8 @@ def tower_weights(root: Fields, text: Fields) -> tuple[Weight, ...]:
         pixels = outer.integer("num_channels", 3) * side(outer, "patch_size") ** 2
         bag.linear(text.integer("hidden_size"), pixels)
         return bag.weights()
+    if outer.mapping("img_processor") is not None:
+        return _phi3_vision(outer, text.integer("hidden_size"))
     if outer.model_type == "chameleon":
         bag, vq = Bag(Role.VISION), outer.sub("vq_config")
         if vq is not None:

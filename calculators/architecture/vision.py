@@ -284,7 +284,8 @@ def _kimi(f: Fields) -> Tower:
     """MoonViT-3D of Kimi K2.5: a learned grid of positions, LayerNorms, biases everywhere."""
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
     bag.linear(d, patch_inputs(f))
-    bag.tensor(f.integer("pos_emb_height"), f.integer("pos_emb_width"), d)
+    rows = f.integer("pos_emb_height", f.integer("init_pos_emb_height", 64))
+    bag.tensor(rows, f.integer("pos_emb_width", f.integer("init_pos_emb_width", 64)), d)
     _pre_norm_blocks(bag, d, ff, n)
     bag.norm(d)
     return Tower(bag.weights(), d)
@@ -659,6 +660,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "minimax_m3_vl_vision": _minimax_m3,
     "mllama_vision_model": _mllama,
     "molmo2_vision": _molmo2,
+    "moonvit": _kimi,
     "ovis2_vision": _ovis2,
     "paddleocr_vl_vision": _headless_siglip,
     "phi4_multimodal_vision": _phi4_vision,
@@ -674,6 +676,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "qwen3_vl_vision": _qwen3_vl,
     "radio": _radio,
     "sam_vision_model": _sam,
+    "siglip": _headless_siglip,
     "siglip2_vision_model": _siglip2,
     "siglip_vision_model": _siglip,
     "smolvlm_vision": _headless_siglip,

@@ -79,6 +79,43 @@ def test_encoders_have_their_published_size(file, parameters):
     assert params_total(arch) == parameters
 
 
+INTERNLM2_7B = {"model_type": "internlm2", "hidden_size": 4096, "intermediate_size": 14336} | {
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 92553,
+    "bias": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "parameters"),
+    [
+        pytest.param(
+            {"architectures": ["Phi3VForCausalLM"], "model_type": "phi3_v", "hidden_size": 3072}
+            | {"intermediate_size": 8192, "num_hidden_layers": 32, "num_attention_heads": 32}
+            | {"num_key_value_heads": 32, "vocab_size": 32064, "tie_word_embeddings": False}
+            | {"img_processor": {"image_dim_out": 1024, "name": "clip_vision_model"}},
+            4_146_621_440,
+            id="Phi-3.5-vision [Hugging Face safetensors total: 4,146,621,440]",
+        ),
+        pytest.param(
+            {"architectures": ["InternVLChatModel"], "model_type": "internvl_chat", "downsample_ratio": 0.5}
+            | {"llm_config": INTERNLM2_7B}
+            | {
+                "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 1024, "image_size": 448}
+                | {"intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
+                | {"patch_size": 14, "qkv_bias": True, "qk_normalization": False, "norm_type": "layer_norm"}
+            },
+            8_075_365_376,
+            id="InternVL2.5-8B [Hugging Face safetensors total: 8,075,365,376]",
+        ),
+    ],
+)
+def test_models_with_their_own_code_have_their_published_size(config, parameters):
+    assert params_total(read_config(config)) == parameters
+
+
 @pytest.mark.parametrize("model_type", sorted(VISION_TOWERS.keys() & CLASS_DEFAULTS.keys()))
 def test_every_known_vision_tower_reads_from_its_class_defaults(model_type):
     tower = _tower({"model_type": model_type, "image_size": 448, "patch_size": 14} | _missing(model_type))
