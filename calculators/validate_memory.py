@@ -11,7 +11,7 @@ import numpy as np
 
 from calculators.architecture import params_total
 from calculators.formats import weights_bytes
-from calculators.memory import VERDICTS, Deployment, Piece, Report, cache_pool_bytes, estimate
+from calculators.memory import VERDICTS, Deployment, Piece, Report, cache_pool_bytes, estimate, verdict_of
 from calculators.memory.cache import reported_tokens
 from calculators.memory.report import pieces_of
 from calculators.validate_rows import QUANTITIES, MeasuredRow, PreparedRow, RowRefused, prepare, read_rows
@@ -121,7 +121,10 @@ def _line(prepared: PreparedRow, context: _Context, quantity: str) -> Line:
         text = row.text("fits").lower()
         if text not in _RAN:
             return _refused(row, quantity, f"fits: {row.text('fits')!r} is neither yes nor no")
-        verdict = VERDICTS[int(context.report.verdict)]
+        report = context.report
+        # A row was tried with its split, so memory alone decides, even where today's engine would refuse it.
+        state = verdict_of(report.needed_bytes, report.budget_bytes, report.band_low, report.band_high)
+        verdict = VERDICTS[int(state)]
         return Line(row.id, quantity, verdict, row.text("fits"), None, None)
     try:
         measured = row.number(quantity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from calculators.memory.deployment import (
     with_dims,
 )
 from calculators.memory.report import _budget, verdict_of
-from calculators.memory.search import LARGEST_TENSOR_PARALLEL, Fleet
+from calculators.memory.search import LARGEST_TENSOR_PARALLEL, Fleet, on_fleet
 from calculators.memory.split import refusal
 from calculators.memory.weights import device_weights
 from calculators.memory.work import rope_piece, work_pieces
@@ -32,14 +32,15 @@ from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 class FitMatrix:
     """Results for every [gpu, count, format]; bytes are those of the fullest GPU.
 
-    `fleets` says how each count is used; None where the engine accepts no split, and `refused` says why.
+    `fleets[count][format]` says how the GPUs are used; None where the engine accepts no split, and
+    `refused[count][format]` says why.
     """
 
     needed_bytes: NDArray[np.float64]
     budget_bytes: NDArray[np.float64]
     verdict: NDArray[np.int8]
-    fleets: tuple[Fleet | None, ...]
-    refused: tuple[str | None, ...] = field(default=())
+    fleets: tuple[tuple[Fleet | None, ...], ...]
+    refused: tuple[tuple[str | None, ...], ...]
 
     @property
     def headroom_bytes(self) -> NDArray[np.float64]:
@@ -47,7 +48,9 @@ class FitMatrix:
         return self.budget_bytes - self.needed_bytes
 
 
-def best_fleet(arch: Architecture, engine: Engine, gpus: int) -> tuple[Fleet | None, str | None]:
+def best_fleet(
+    arch: Architecture, engine: Engine, gpus: int, weight_format: WeightFormat | None = None
+) -> tuple[Fleet | None, str | None]:
     """How to use this many GPUs: the widest tensor split the engine accepts, pipeline stages for the rest."""
     if engine.split == "layers":
         reason = refusal(arch, engine.split, gpus, 1)
@@ -56,7 +59,7 @@ def best_fleet(arch: Architecture, engine: Engine, gpus: int) -> tuple[Fleet | N
     for tp in range(min(gpus, LARGEST_TENSOR_PARALLEL), 0, -1):
         if gpus % tp:
             continue
-        reason = refusal(arch, engine.split, tp, gpus // tp)
+        reason = refusal(arch, engine.split, tp, gpus // tp, weight_format)
         if reason is None:
             return Fleet(gpus, tp, gpus // tp), None
         first = first or reason
@@ -87,33 +90,28 @@ def fit_matrix(
     shape = (len(capacity), len(counts), len(formats))
     needed, budget = np.zeros(shape), np.zeros(shape)
     verdict = np.zeros(shape, np.int8)
-    fleets: list[Fleet | None] = []
-    reasons: list[str | None] = []
     low, high = (band.low, band.high) if band else (0.0, 0.0)
+    gpus = GpuMemory("all", capacity, names=tuple(names))
     base = Deployment(
-        arch,
-        formats[0],
-        kv_format,
-        engine,
-        GpuMemory("all", capacity, names=tuple(names)),
-        options or Options(),
-        max_model_len=max_model_len,
-        concurrency=concurrency,
-    )
+        arch, formats[0], kv_format, engine, gpus, options or Options(),
+        max_model_len=max_model_len, concurrency=concurrency,
+    )  # fmt: skip
+    fleets: list[tuple[Fleet | None, ...]] = []
+    reasons: list[tuple[str | None, ...]] = []
     for j, count in enumerate(counts):
-        fleet, reason = best_fleet(arch, engine, count)
-        fleets.append(fleet)
-        reasons.append(reason)
-        if fleet is None:
-            needed[:, j], budget[:, j] = np.inf, capacity[:, None]
-            verdict[:, j] = DOES_NOT_FIT
-            continue
-        deployment = base.but(
-            tensor_parallel_size=fleet.tensor_parallel_size,
-            pipeline_parallel_size=fleet.pipeline_parallel_size,
-        )
-        needed[:, j], budget[:, j] = _plane(deployment, capacity, formats, layouts)
-        verdict[:, j] = verdict_of(needed[:, j], budget[:, j], low, high)
+        ways = [best_fleet(arch, engine, count, fmt) for fmt in formats]
+        fleets.append(tuple(fleet for fleet, _ in ways))
+        reasons.append(tuple(reason for _, reason in ways))
+        for fleet in dict.fromkeys(fleets[-1]):
+            columns = [k for k, other in enumerate(fleets[-1]) if other == fleet]
+            if fleet is None:
+                needed[:, j, columns], budget[:, j, columns] = np.inf, capacity[:, None]
+                verdict[:, j, columns] = DOES_NOT_FIT
+                continue
+            kept = [layouts[k] for k in columns] if layouts else ()
+            plane = _plane(on_fleet(base, fleet), capacity, [formats[k] for k in columns], kept)
+            needed[:, j, columns], budget[:, j, columns] = plane
+            verdict[:, j, columns] = verdict_of(*plane, low, high)
     return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
 
 

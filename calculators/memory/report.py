@@ -121,6 +121,8 @@ def estimate(deployment: Deployment) -> Report:
         deployment.engine.split,
         deployment.tensor_parallel_size,
         deployment.pipeline_parallel_size,
+        deployment.weight_format,
+        deployment.expert_parallel,
     )
     low = deployment.band.low if deployment.band else 0.0
     high = deployment.band.high if deployment.band else 0.0

@@ -84,15 +84,19 @@ def _largest(deployment: Deployment, name: str, limit: int, verdict: int) -> NDA
 
 def fleets(deployment: Deployment, max_gpus: int) -> list[Fleet]:
     """Ways to use up to max_gpus GPUs that the engine accepts: fewest GPUs, then widest tensor split."""
-    arch, split = deployment.architecture, deployment.engine.split
     found = []
+
+    def accepted(tp: int, pp: int) -> bool:
+        arch, split = deployment.architecture, deployment.engine.split
+        return refusal(arch, split, tp, pp, deployment.weight_format, deployment.expert_parallel) is None
+
     for gpus in range(1, max_gpus + 1):
-        if split == "layers":
-            if refusal(arch, split, gpus, 1) is None:
+        if deployment.engine.split == "layers":
+            if accepted(gpus, 1):
                 found.append(Fleet(gpus, gpus, 1))
             continue
         for tp in range(min(gpus, LARGEST_TENSOR_PARALLEL), 0, -1):
-            if gpus % tp == 0 and refusal(arch, split, tp, gpus // tp) is None:
+            if gpus % tp == 0 and accepted(tp, gpus // tp):
                 found.append(Fleet(gpus, tp, gpus // tp))
     return found
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture, Role
 from calculators.memory.shape import shape_of
+from gpu_data.format_schemas import WeightFormat
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +65,44 @@ def layer_split(n_layers: int, count: int, embedding_on_gpu: bool) -> Stages:
     )
 
 
-def allowed_tensor_parallel_sizes(arch: Architecture, n_max: int) -> dict[int, str | None]:
+def allowed_tensor_parallel_sizes(
+    arch: Architecture,
+    n_max: int,
+    weight_format: WeightFormat | None = None,
+    expert_parallel: bool = False,
+) -> dict[int, str | None]:
     """Tensor-parallel sizes 1..n_max: None when allowed, else the reason why not.
 
     Rules of vLLM: attention heads divisible by the size (vllm/config/model.py verify_with_parallel_config);
     KV heads divisible by the size, or the size by the KV heads (they are then copied;
     vllm/model_executor/layers/linear.py QKVParallelLinear); MLP width divisible by the size
-    (ColumnParallelLinear). The vocabulary is padded and never refuses.
+    (ColumnParallelLinear), and the part of one GPU by the weight format's two-dimensional block
+    (vllm/model_executor/layers/quantization/fp8.py). The vocabulary is padded and never refuses.
     """
-    return {size: _refusal(arch, size) for size in range(1, n_max + 1)}
+    rules = TensorRules(weight_block(arch, weight_format), expert_parallel)
+    return {size: _refusal(arch, size, rules) for size in range(1, n_max + 1)}
 
 
-def _refusal(arch: Architecture, size: int) -> str | None:
+@dataclass(frozen=True)
+class TensorRules:
+    """What decides beside the model: width of a weight block (0 = none), whole experts on a GPU."""
+
+    block: int = 0
+    expert_parallel: bool = False
+
+
+def weight_block(arch: Architecture, fmt: WeightFormat | None) -> int:
+    """Side of the two-dimensional scale block of a format, 0 when scales lie along rows only."""
+    if fmt is None:
+        return 0
+    if fmt.kind == "native":
+        native = arch.quantization.block_size if arch.quantization is not None else None
+        return native[0] if native is not None and min(native) > 1 else 0
+    blocks = [rule.storage.block for rule in fmt.rules if rule.storage.block is not None]
+    return max((block[0] for block in blocks if min(block) > 1), default=0)
+
+
+def _refusal(arch: Architecture, size: int, rules: TensorRules) -> str | None:
     if size == 1:
         return None
     heads, kv_heads = arch.num_attention_heads, arch.num_key_value_heads
@@ -84,26 +111,36 @@ def _refusal(arch: Architecture, size: int) -> str | None:
     latent = not heads or all(layer.mixer == "latent" for layer in arch.layers if layer.mixer != "state")
     if kv_heads and not latent and kv_heads % size and size % kv_heads:
         return f"{kv_heads} KV heads neither divide by {size} nor divide {size}"
-    for width in sorted(_widths(arch)):
+    for width in sorted(_widths(arch, rules)):
         if width % size:
             return f"MLP width {width} does not divide by {size}"
+        if rules.block and width // size % rules.block:
+            return f"MLP width {width} / {size} is no multiple of the format's block of {rules.block}"
     return None
 
 
-def _widths(arch: Architecture) -> set[int]:
-    found = set()
-    for layer in {id(x): x for x in arch.layers}.values():
-        for w in layer.weights:
-            if w.role in (Role.MLP_UP, Role.SHARED_UP, Role.EXPERT_UP) and len(w.shape) > 1:
-                found.add(w.shape[0])
-    return found
+def _widths(arch: Architecture, rules: TensorRules) -> set[int]:
+    roles = {Role.MLP_UP, Role.SHARED_UP} | (set() if rules.expert_parallel else {Role.EXPERT_UP})
+    return {
+        w.shape[0]
+        for layer in {id(x): x for x in arch.layers}.values()
+        for w in layer.weights
+        if w.role in roles and len(w.shape) > 1
+    }
 
 
-def refusal(arch: Architecture, split: str, tp: int, pp: int) -> str | None:
+def refusal(
+    arch: Architecture,
+    split: str,
+    tp: int,
+    pp: int,
+    fmt: WeightFormat | None = None,
+    expert_parallel: bool = False,
+) -> str | None:
     """Why this many GPUs cannot hold the model together, or None."""
     n_layers = shape_of(arch).n_layers
     if split == "layers":
         return f"{n_layers} layers cannot be spread over {tp * pp} GPUs" if tp * pp > n_layers + 1 else None
     if pp > n_layers:
         return f"{n_layers} layers cannot be cut into {pp} pipeline stages"
-    return _refusal(arch, tp)
+    return _refusal(arch, tp, TensorRules(weight_block(arch, fmt), expert_parallel))

@@ -7,6 +7,7 @@ import pytest
 
 from calculators.memory import Options, allowed_tensor_parallel_sizes, cache_pool_bytes, estimate
 from calculators.memory.cache import bytes_per_token, reported_tokens
+from gpu_data.formats import weight_format
 from tests.calculators.memory_cases import GIB, MIB, architecture, deploy
 
 BENCHMARKS = "github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference"
@@ -341,6 +342,36 @@ def test_allowed_tensor_parallel_sizes(model, allowed):
     found = allowed_tensor_parallel_sizes(architecture(model), 10)
     assert [size for size, reason in found.items() if reason is None] == allowed
     assert all(reason for size, reason in found.items() if size not in allowed)
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "reason"),
+    [
+        pytest.param(
+            "Qwen/Qwen3-235B-A22B",
+            8,
+            "MLP width 1536 / 8 is no multiple of the format's block of 128",
+            id="vLLM fp8.py",
+        ),
+        pytest.param("Qwen/Qwen3-235B-A22B", 4, None, id="1536 / 4 = 384"),
+        pytest.param("deepseek-ai/DeepSeek-V3-0324", 16, None, id="2048 / 16 = 128"),
+        pytest.param(
+            "deepseek-ai/DeepSeek-V3-0324", 32, "MLP width 2048 / 32 is no multiple", id="2048 / 32 = 64"
+        ),
+    ],
+)
+def test_block_scaled_formats_refuse_more_sizes(model, size, reason):
+    found = allowed_tensor_parallel_sizes(architecture(model), size, weight_format("fp8-block"))[size]
+    assert found == reason if reason is None else found.startswith(reason)
+
+
+def test_expert_parallelism_deals_out_whole_experts():
+    """128 experts over 8 GPUs are 16 each, whatever their width: blocks refuse nothing then."""
+    arch = architecture("Qwen/Qwen3-235B-A22B")
+    assert allowed_tensor_parallel_sizes(arch, 8, weight_format("fp8-block"), expert_parallel=True)[8] is None
+    tensor = estimate(deploy("Qwen/Qwen3-235B-A22B", "vllm", gpus=8))
+    expert = estimate(deploy("Qwen/Qwen3-235B-A22B", "vllm", gpus=8, expert_parallel=True))
+    assert expert.weights_bytes == tensor.weights_bytes
 
 
 def test_kv_heads_are_copied_when_tensor_parallelism_exceeds_them():

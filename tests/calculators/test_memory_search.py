@@ -140,21 +140,31 @@ def test_matrix_equals_the_single_estimate(engine_id, model):
     matrix = fit_matrix(
         arch, kv_format("bf16"), chosen, capacity, (1, 2, 8), LADDER, 4096, 2, band=error_band(chosen.family)
     )
-    for j, fleet in enumerate(matrix.fleets):
+    for j, k in np.ndindex(3, len(LADDER)):
+        fleet = matrix.fleets[j][k]
         if fleet is None:
-            assert (matrix.verdict[:, j] == 0).all()
+            assert matrix.refused[j][k]
+            assert (matrix.verdict[:, j, k] == 0).all()
             continue
-        for k, fmt in enumerate(LADDER):
-            single = estimate(
-                deploy(
-                    model, engine_id, weights=fmt.id, gib=capacity, gpus=fleet.tensor_parallel_size,
-                    pipeline_parallel_size=fleet.pipeline_parallel_size, max_model_len=4096, concurrency=2,
-                    band=error_band(chosen.family),
-                )
-            )  # fmt: skip
-            assert matrix.needed_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.needed_bytes, (4,)))
-            assert matrix.budget_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.budget_bytes, (4,)))
-            assert matrix.verdict[:, j, k].tolist() == np.broadcast_to(single.verdict, (4,)).tolist()
+        single = estimate(
+            deploy(
+                model, engine_id, weights=LADDER[k].id, gib=capacity, gpus=fleet.tensor_parallel_size,
+                pipeline_parallel_size=fleet.pipeline_parallel_size, max_model_len=4096, concurrency=2,
+                band=error_band(chosen.family),
+            )
+        )  # fmt: skip
+        assert matrix.needed_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.needed_bytes, (4,)))
+        assert matrix.budget_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.budget_bytes, (4,)))
+        assert matrix.verdict[:, j, k].tolist() == np.broadcast_to(single.verdict, (4,)).tolist()
+
+
+def test_a_format_may_forbid_a_split_that_others_allow():
+    """vLLM fp8.py: 768 / 4 = 192 is no multiple of 128, so Qwen3-30B-A3B FP8 takes 4 GPUs as 2 x 2."""
+    formats = [weight_format("bf16"), weight_format("fp8-block")]
+    matrix = fit_matrix(
+        architecture("Qwen/Qwen3-30B-A3B"), kv_format("bf16"), engine("vllm"), np.array([8e10]), (4,), formats
+    )  # fmt: skip
+    assert matrix.fleets == ((Fleet(4, 4, 1), Fleet(4, 2, 2)),)
 
 
 def test_names_of_cards_pick_the_default_batch():
