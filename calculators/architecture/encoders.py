@@ -364,7 +364,7 @@ class Seq2Seq:
     positions: int | None = 0  # learned positions with this many extra rows; None: sinusoidal, not stored
     embedding_norm: bool = True
     final_norm: bool = False
-    norm_of_positions: bool = False
+    shared: bool = True  # one table for encoder and decoder; False: only the decoder reads text
 
 
 def _bart(traits: Seq2Seq) -> Reader:
@@ -395,7 +395,7 @@ def _read_bart(f: Fields, t: Seq2Seq) -> Architecture:
     encoder = _bart_layers(f, "encoder", d, cross=False) if not decoder_only else ()
     decoder = _bart_layers(f, "decoder", d, cross=True)
     sides = 1 if decoder_only else 2
-    outside = list(_seq2seq_embeddings(f, vocab, d, decoder_only))
+    outside = list(_seq2seq_embeddings(f, vocab, d, decoder_only or not t.shared))
     if t.positions is not None:
         for side in ("decoder",) if decoder_only else ("encoder", "decoder"):
             rows = f.integer(f"max_{side}_position_embeddings", f.integer("max_position_embeddings", 1024))
@@ -594,7 +594,7 @@ def _cohere_asr(f: Fields) -> Architecture:
 
 def _speech_to_text(f: Fields) -> Architecture:
     """Speech-to-text transformer: gated convolutions, then a pre-norm BART without stored positions."""
-    arch = _read_bart(f, Seq2Seq(positions=None, embedding_norm=False, final_norm=True))
+    arch = _read_bart(f, Seq2Seq(positions=None, embedding_norm=False, final_norm=True, shared=False))
     kernels = f.integers("conv_kernel_sizes", default=(5, 5), low=1)
     wide, d = f.integer("conv_channels", 1024), f.integer("d_model")
     into = f.integer("input_feat_per_channel", 80) * f.integer("input_channels", 1)
