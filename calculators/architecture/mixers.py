@@ -112,7 +112,8 @@ def _qk_norms(fields: Fields, traits: Traits, h: Heads, tensors: int) -> tuple[W
         kind = "head" if fields.word("qk_norm_type", "olmo") == "qwen3" else "width"
     if kind == "head":
         return norms(h.head_dim, count, tensors)
-    q, k = h.heads * h.head_dim, h.kv_heads * h.head_dim
+    dim = hidden_size(fields) // h.heads if kind == "hidden" else h.head_dim
+    q, k = h.heads * dim, h.kv_heads * dim
     return (*norms(q, count), *norms(k, count))  # over the width, or one per head and channel: the same count
 
 

@@ -111,16 +111,23 @@ def mixer_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:
     """The layer type of every layer: an explicit list if there is one, else the family's rule."""
     written = _written_types(fields, traits, layers)
     types = written or ORDERS[traits.order](fields, layers)
-    if traits.ignores_window and fields.has("sliding_window"):
-        window = fields.integer("sliding_window", low=0)
-        if window < fields.integer("max_position_embeddings", default=2**40):
-            fields.assume(
-                f"sliding_window {window} is written but most engines keep every token: full cache counted"
-            )
+    _note_idle_window(fields, types)
     if traits.index:
         types = _indexer_owners(fields, traits, types, layers)
     fields.touch(*ORDER_KEYS)
     return types
+
+
+def _note_idle_window(fields: Fields, types: tuple[str, ...]) -> None:
+    if not fields.explicit("sliding_window") or not fields.flag("use_sliding_window", True):
+        return
+    window = fields.integer("sliding_window", default=0, low=0)
+    idle = not any("sliding" in kind or kind in ("csa", "hca") for kind in types)
+    if idle and 0 < window < fields.integer("max_position_embeddings", default=2**40):
+        fields.assume(
+            f"{fields.path}sliding_window {window} is written, but no layer of this family is known to "
+            "use it: the full cache is counted"
+        )
 
 
 def _written_types(fields: Fields, traits: Traits, layers: int) -> tuple[str, ...]:

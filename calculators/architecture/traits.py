@@ -57,7 +57,6 @@ class Traits:
     kv_factor: tuple[str, int] = ("", 1)  # layers of this type have so many times the KV heads
     sinks: str = ""  # "", all, or the layer type that has them
     window_key: tuple[str, int] = ("", 1)  # a key whose value, divided, is the window
-    ignores_window: bool = False  # a written sliding_window is not used; said so in the assumptions
     query_dim_key: str = ""  # MLA: this key, when given, is the query width of one head
     q_form: str = "plain"  # pair: MLA queries and a gate from two compressed vectors
     k_rope_norm: bool = False  # MLA: a norm over the rotary key
@@ -110,7 +109,7 @@ class Traits:
 
 
 PLAIN: Final = Traits()
-_MLA: Final = Traits(attention="mla")
+_MLA: Final = Traits(attention="mla", mlp_bias=False)
 _DSA: Final = replace(_MLA, index=True, order="indexed")
 _GPT: Final = Traits(
     norm=LAYER_NORM,
@@ -145,8 +144,8 @@ TRAITS: Final[dict[str, Traits]] = {
         router_extra=1,
         mlp_bias=False,
     ),
-    "apertus": Traits(qk_norm="head", gated=False, extras=("xielu",)),
-    "apertus1p5_text": Traits(qk_norm="head", gated=False, extras=("xielu",)),
+    "apertus": Traits(qk_norm="head", gated=False, mlp_bias=False, extras=("xielu",)),
+    "apertus1p5_text": Traits(qk_norm="head", gated=False, mlp_bias=False, extras=("xielu",)),
     "arcee": Traits(gated=False),
     "aria_text": Traits(shared="expert_multiple"),
     "axk1": replace(_MLA, extras=("sparse_post_norm",)),
@@ -170,7 +169,11 @@ TRAITS: Final[dict[str, Traits]] = {
     "deepseek_v3": _MLA,
     "deepseek_v32": _DSA,
     "deepseek_v4": Traits(
-        attention="compressed", order="compressed", extras=("hyper_connections",), shared_bias="mlp_bias"
+        attention="compressed",
+        order="compressed",
+        extras=("hyper_connections",),
+        shared="one_expert",
+        shared_bias="mlp_bias",
     ),
     "diffllama": Traits(extras=("differential",)),
     "doge": Traits(qk_norm="head", sparse="never", extras=("doge",)),
@@ -297,7 +300,7 @@ TRAITS: Final[dict[str, Traits]] = {
         mlp_bias=False,
         sparse="after_first",
     ),
-    "minicpm3": _MLA,
+    "minicpm3": replace(_MLA, mlp_bias="mlp_bias"),
     "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
     "minimax_m2": Traits(qk_norm="width", qkv_bias=False, out_bias=False, mlp_bias=False),
     "minimax_m3_vl_text": Traits(
@@ -332,10 +335,10 @@ TRAITS: Final[dict[str, Traits]] = {
         state_bias="use_bias",
         tie=False,
     ),
-    "olmo": Traits(norm=NO_NORM),
+    "olmo": Traits(norm=NO_NORM, mlp_bias=False),
     "olmo2": _OLMO2,
     "olmo3": replace(_OLMO2, order="pattern_four"),
-    "olmoe": replace(_OLMO2, shared="none"),
+    "olmoe": Traits(qk_norm="hidden", mlp_bias=False, shared="none"),
     "opt": replace(
         _GPT,
         positions=2,
@@ -350,13 +353,14 @@ TRAITS: Final[dict[str, Traits]] = {
     "phi": replace(
         _GPT,
         kv_heads="grouped",
+        free_head_dim=True,
         block_norms=1,
         head_bias=True,
         qk_norm="head",
         qk_norm_if="qk_layernorm",
         qk_norm_vectors=2,
     ),
-    "phi3": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
+    "phi3": Traits(qkv_bias=False, out_bias=False, mlp_bias=False),
     "phimoe": Traits(norm=LAYER_NORM, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False),
     "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp="half", mlp_bias=False),
     "qwen2": _QWEN2,
@@ -377,6 +381,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "stablelm": Traits(
         norms_rule="stablelm",
         norm=LAYER_NORM,
+        free_head_dim=False,
         qkv_bias="use_qkv_bias",
         out_bias=False,
         mlp_bias=False,
@@ -659,7 +664,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "unlimited_ocr_text": Traits(
         out_bias="attention_bias", mlp_bias="mlp_bias", shared_bias="mlp_bias", sparse="auto"
     ),
-    "phi4_multimodal": Traits(qkv_bias=False, out_bias=False, mlp_bias=False, ignores_window=True),
+    "phi4_multimodal": Traits(qkv_bias=False, out_bias=False, mlp_bias=False),
     "chameleon": Traits(qk_norm="each", qk_norm_vectors=2),
     "hunyuan_vl_text": Traits(qk_norm="head"),
     "granite_docling_text": PLAIN,
