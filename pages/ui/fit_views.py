@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from calculators import memory
-from calculators.formats import Support
-from pages.ui import catalogue, figures_fit, matrix, plain_table, state, tracks, words, workload
+from pages.ui import catalogue, grid, plain_table, state, tracks, words, workload
+from pages.ui.cells import Cell, Row, context_rows, format_cell
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
@@ -97,21 +97,23 @@ def changes(load: workload.Workload) -> None:
             )
 
 
+def _use_format(gpu: str, weight_format: str) -> None:
+    state.put(weight_format=weight_format, gpus=tuple(dict.fromkeys((*state.last().gpus, gpu))))
+
+
 def format_matrix(load: workload.Workload) -> None:
     """Every GPU against every weight format that the engine reads."""
     scenario = load.scenario
-    frame = catalogue.gpus()
-    ids = [g for g in frame.index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
+    ids = [g for g in catalogue.gpus().index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
     gpus = sorted((workload.pinned(g, scenario.gpu_count) for g in ids), key=lambda g: -g.capacity_bytes)
     formats = load.formats()
-    rows: dict[str, list[tuple[int, str, str, str]]] = {}
+    found: dict[str, list[Cell]] = {}
     for group in tracks.alike(gpus):
-        capacities = np.array([gpu.capacity_bytes for gpu in group])
-        found = memory.fit_matrix(
+        matrix = memory.fit_matrix(
             load.architecture,
             load.kv_format,
             load.engine,
-            capacities,
+            np.array([gpu.capacity_bytes for gpu in group]),
             (group[0].devices,),
             formats,
             scenario.max_model_len,
@@ -119,52 +121,37 @@ def format_matrix(load: workload.Workload) -> None:
             load.options(),
             load.band,
         )
-        spare = found.headroom_bytes[:, 0]
+        spare = matrix.headroom_bytes[:, 0]
         for i, gpu in enumerate(group):
-            rows[gpu.id] = [
-                _cell(load.support(gpu.id, fmt), int(found.verdict[i, 0, k]), float(spare[i, k]))
+            pinned = gpu.id in scenario.gpus
+            found[gpu.id] = [
+                format_cell(
+                    load.support(gpu.id, fmt),
+                    int(matrix.verdict[i, 0, k]),
+                    float(spare[i, k]),
+                    pinned and fmt.id == scenario.weight_format,
+                )
                 for k, fmt in enumerate(formats)
             ]
     st.header("All GPUs by weight format", anchor=False)
-    count = words.count(scenario.gpu_count, "GPU")
     st.caption(
-        f"{count} of each kind, {words.count(scenario.max_model_len, 'token')} for "
-        f"{words.count(scenario.concurrency, 'user')}, formats that {load.engine.label} reads. "
-        "✓ fits, ≈ tight, ✕ does not fit, with GiB to spare or short. "
+        f"{words.count(scenario.gpu_count, 'GPU')} of each kind, "
+        f"{words.count(scenario.max_model_len, 'token')} for {words.count(scenario.concurrency, 'user')}, "
+        f"formats that {load.engine.label} reads. ✓ fits, ≈ tight, ✕ does not, with GiB to spare or short. "
         "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
         "A dash: the GPU cannot run it. Press a cell to use that GPU and format."
     )
-    reasons = sorted({why for cells in rows.values() for *_, why in cells})
-    number = {why: i for i, why in enumerate(reasons)}
-    matrix.draw(
-        {
-            "reasons": reasons,
-            "formats": [fmt.label for fmt in formats],
-            "ids": [fmt.id for fmt in formats],
-            "current": next(k for k, fmt in enumerate(formats) if fmt.id == load.weight_format.id),
-            "gpus": [
-                {
-                    "id": gpu.id,
-                    "name": gpu.name,
-                    "memory": words.gib(gpu.capacity_bytes),
-                    "pinned": gpu.id in scenario.gpus,
-                    "cells": [[*cell, number[why]] for *cell, why in rows[gpu.id]],
-                }
-                for gpu in gpus
-            ],
-        }
+    grid.draw(
+        "matrix",
+        "All GPUs by weight format, scrollable",
+        "GPU",
+        [(fmt.id, fmt.label) for fmt in formats],
+        [
+            Row(gpu.id, gpu.name, words.gib(gpu.capacity_bytes), gpu.id in scenario.gpus, found[gpu.id])
+            for gpu in gpus
+        ],
+        _use_format,
     )
-
-
-def _cell(how: Support, verdict: int, spare_bytes: float) -> tuple[int, str, str, str]:
-    """One cell: verdict, support, what is written in it, and why."""
-    if how.state == "no":
-        return 0, "no", "–", how.reason
-    if not np.isfinite(spare_bytes):
-        return 0, "no", "–", "the engine accepts no split over so many GPUs"
-    mark = figures_fit.MARKS[verdict]
-    stored = " s" if how.state == "storage" else ""
-    return verdict, how.state, f"{mark} {abs(spare_bytes) / words.GIB:,.0f}{stored}", how.reason
 
 
 def detail_gpu(load: workload.Workload, best: workload.PinnedGpu | None) -> workload.PinnedGpu | None:
@@ -189,8 +176,12 @@ def estimated(
     return report.refused or report
 
 
+def _use_cell(users: str, tokens: str) -> None:
+    state.put(max_model_len=int(tokens), concurrency=int(users))
+
+
 def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
-    """Context × users on one GPU, with the line up to which it fits."""
+    """Context × users on one GPU, with the frontier of what fits."""
     tokens = np.array(MAP_CONTEXTS, dtype=np.int64)[None, :]
     users = np.array(MAP_USERS, dtype=np.int64)[:, None]
     st.header(f"Context and users on {gpu.title}", anchor=False)
@@ -198,24 +189,25 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
     if isinstance(report, str):
         st.info(f"Not possible: {words.plain(report)}")
         return
-    shape = (len(MAP_USERS), len(MAP_CONTEXTS))
-    figure = figures_fit.context_by_users(
-        MAP_CONTEXTS,
-        MAP_USERS,
-        np.broadcast_to(report.verdict, shape),
-        np.broadcast_to(report.headroom_bytes, shape) / words.GIB,
-        (load.scenario.max_model_len, load.scenario.concurrency),
-        [words.short_count(t) for t in MAP_CONTEXTS],
-    )
     st.caption(
-        "Each cell says how many GiB are to spare, or short with a minus; ≈ is tight, inside the estimate's "
-        "error. The line is the frontier of what fits or is tight."
+        "✓ fits, ≈ tight, ✕ does not fit, with GiB to spare or short. The thick edge is the frontier; "
+        "the outlined cell is where you are. Press a cell to go there."
     )
-    st.plotly_chart(
-        figure,
-        key="context-map",
-        config={"displayModeBar": False, "responsive": True},
-        alt="Heat map of context length against users at once: which combinations fit on the GPU",
+    shape = (len(MAP_USERS), len(MAP_CONTEXTS))
+    grid.draw(
+        "context-map",
+        "Users at once by context per user",
+        "Users",
+        [(str(t), words.short_count(t)) for t in MAP_CONTEXTS],
+        context_rows(
+            MAP_CONTEXTS,
+            MAP_USERS,
+            np.broadcast_to(report.verdict, shape),
+            np.broadcast_to(report.headroom_bytes, shape),
+            (load.scenario.max_model_len, load.scenario.concurrency),
+        ),
+        _use_cell,
+        wide=True,
     )
 
 

@@ -260,23 +260,37 @@ def test_a_restart_of_the_server_restores_the_view(browser: Browser) -> None:
     context.close()
 
 
-def test_the_verdict_comes_before_any_plotly(page: Page, server: str) -> None:
+def test_the_landing_page_is_light(page: Page, server: str) -> None:
+    """No Plotly at all on it, and the verdict comes before the large tables."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.add_init_script(
         """
         window.seen = {};
+        const inside = (key, selector) => [...document.querySelectorAll(`.st-key-${key} *`)]
+          .find((e) => e.shadowRoot)?.shadowRoot.querySelector(selector)?.textContent;
         const look = () => {
-          const host = [...document.querySelectorAll(".st-key-scrubber *")].find((e) => e.shadowRoot);
-          const verdict = host?.shadowRoot.querySelector("[data-verdict]")?.textContent;
-          if (verdict) seen.verdict ??= performance.now();
-          if (document.querySelector(".js-plotly-plot .heatmaplayer")) seen.chart ??= performance.now();
+          if (inside("scrubber", "[data-verdict]")) seen.verdict ??= performance.now();
+          if (inside("matrix", "tbody td")) seen.matrix ??= performance.now();
           requestAnimationFrame(look);
         };
         look();
         """
     )
     page.goto(server)
-    page.wait_for_function("window.seen.verdict && window.seen.chart", timeout=LOADED_MS)
-    assert page.evaluate("seen.chart - seen.verdict") > 0
+    page.wait_for_function("window.seen.verdict && window.seen.matrix", timeout=LOADED_MS)
+    assert page.evaluate("seen.matrix - seen.verdict") > 0
+    assert not [url for url in asked if "plotly" in url.lower()]
+
+
+def test_a_cell_of_the_map_goes_there(page: Page, server: str) -> None:
+    opened(page, server)
+    row = page.locator(".st-key-context-map tbody tr", has=page.locator("th", has_text=re.compile("^4$")))
+    row.locator("td").nth(4).click()
+    page.wait_for_url(re.compile("ctx=16384&users=4"))
+    settled(page)
+    assert page.locator(CONTEXT).get_attribute("aria-valuetext") == "16,384 tokens"
+    assert page.locator(USERS).get_attribute("aria-valuetext") == "4 users"
 
 
 @pytest.mark.parametrize("width", [390, 820])
@@ -293,7 +307,7 @@ def test_nothing_scrolls_sideways(profile: Profile, server: str, width: int) -> 
 
 def test_a_cell_of_the_matrix_pins_its_gpu(page: Page, server: str) -> None:
     opened(page, f"{server}/?gpus=l40s-48gb")
-    row = page.locator(".matrix tbody tr", has_text="H200 SXM")
+    row = page.locator(".st-key-matrix tbody tr", has_text="H200 SXM")
     row.scroll_into_view_if_needed()
     row.locator("td[data-how=native]").first.click()
     page.wait_for_url(re.compile("gpus=l40s-48gb.h200-sxm-141gb"))
@@ -311,8 +325,6 @@ STREAMLITS_OWN: dict[str, str] = {}
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(profile: Profile, server: str, scheme: str, width: int) -> None:
     page = opened(profile(width, 900, color_scheme=scheme).new_page(), f"{server}/?ctx=banana")
-    page.wait_for_selector(".js-plotly-plot", timeout=LOADED_MS)
-    settled(page)
     found = Axe().run(page).response["violations"]
     serious = {
         rule["id"]: [node["target"] for node in rule["nodes"]]

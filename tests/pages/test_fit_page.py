@@ -156,7 +156,7 @@ def test_a_pasted_config_is_used_and_travels() -> None:
         ("[]", "object in curly brackets"),
         ("nonsense", "Not valid JSON"),
         (json.dumps({**CONFIG, "hidden_size": "wide"}), "hidden_size"),
-        ('{"model_type": "unheard-of"}', "hidden_size"),
+        ('{"model_type": "unheard-of"}', "is missing"),
         (json.dumps({**CONFIG, "num_attention_heads": 0}), "num_attention_heads"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a": ' * 5000, "nested too deeply"),

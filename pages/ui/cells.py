@@ -1,0 +1,105 @@
+"""Cells of the tables of states on the Fit page: numbers in, rows out. No Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calculators.formats import Support
+from pages.ui import words
+
+MARKS = ("✕", "≈", "✓")  # does not fit, tight, fits
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One state: 0 does not fit, 1 tight, 2 fits; `how` is native, storage or no.
+
+    `edge` holds t and r where the frontier runs above and to the right; `here` marks the reader's own choice.
+    """
+
+    state: int
+    how: str
+    text: str
+    why: str = ""
+    edge: str = ""
+    here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of cells; `id` is what a press reports."""
+
+    id: str
+    name: str
+    note: str
+    strong: bool
+    cells: Sequence[Cell]
+
+
+def short(spare_bytes: float) -> str:
+    """A need or a surplus in GiB, short enough for a cell on a phone."""
+    gib = abs(spare_bytes) / words.GIB
+    return f"{gib / 1000:.0f}k" if gib >= 1000 else f"{gib:.0f}"
+
+
+def frontier(fits: np.ndarray) -> list[list[str]]:
+    """Where what fits ends: t when the row above does not fit, r when the column to the right does not.
+
+    `fits` is [row, column], the first row on top.
+    """
+    above = np.vstack([np.zeros_like(fits[:1]), fits[:-1]])
+    right = np.hstack([fits[:, 1:], np.zeros_like(fits[:, :1])])
+    top, side = fits & ~above, fits & ~right
+    return np.char.add(np.where(top, "t", ""), np.where(side, "r", "")).tolist()
+
+
+def context_rows(
+    contexts: Sequence[int],
+    users: Sequence[int],
+    verdict: np.ndarray,
+    headroom_bytes: np.ndarray,
+    here: tuple[int, int],
+) -> list[Row]:
+    """Context across, users upwards. `verdict` and `headroom_bytes` are [user, context], fewest users first.
+
+    `here` is the context and the users chosen; the cell next below it is marked.
+    """
+    state, spare = verdict[::-1].astype(int), headroom_bytes[::-1]
+    edges = frontier(state > 0)
+    column = max(int(np.searchsorted(contexts, here[0], side="right")) - 1, 0)
+    row = len(users) - 1 - max(int(np.searchsorted(users, here[1], side="right")) - 1, 0)
+    return [
+        Row(
+            str(count),
+            f"{count:,}",
+            "",
+            False,
+            [
+                Cell(
+                    int(state[i, k]),
+                    "native",
+                    MARKS[state[i, k]] + short(spare[i, k]),
+                    f"{words.count(tokens, 'token')} × {words.count(count, 'user')}: "
+                    f"{words.gib(abs(spare[i, k]))} {'to spare' if spare[i, k] >= 0 else 'short'}",
+                    edges[i][k],
+                    (i, k) == (row, column),
+                )
+                for k, tokens in enumerate(contexts)
+            ],
+        )
+        for i, count in enumerate(reversed(users))
+    ]
+
+
+def format_cell(how: Support, verdict: int, spare_bytes: float, here: bool) -> Cell:
+    """One GPU and one weight format."""
+    if how.state == "no":
+        return Cell(0, "no", "–", how.reason, here=here)
+    if not np.isfinite(spare_bytes):
+        return Cell(0, "no", "–", "The engine accepts no split over so many GPUs.", here=here)
+    stored = " s" if how.state == "storage" else ""
+    text = f"{MARKS[verdict]} {abs(spare_bytes) / words.GIB:,.0f}{stored}"
+    return Cell(verdict, how.state, text, how.reason, here=here)
