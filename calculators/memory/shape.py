@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard, Weight
+from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard
 
 _EXPERTS = (Role.EXPERT_GATE, Role.EXPERT_UP, Role.EXPERT_DOWN)
 _TOKEN_CACHES = (CacheKind.FULL, CacheKind.SLIDING, CacheKind.CHUNKED, CacheKind.LATENT)
@@ -24,11 +24,6 @@ class LayerClass:
     conv_kernel: int = 0  # columns of the short convolution; 0 without one
 
     @property
-    def grows(self) -> bool:
-        """Whether one of the caches grows with every token for ever."""
-        return any(c.elements_per_cell and c.window_tokens is None for c in self.caches)
-
-    @property
     def window(self) -> int | None:
         """The window, when every growing cache has one."""
         windows = [c.window_tokens for c in self.caches if c.elements_per_cell]
@@ -39,11 +34,6 @@ class LayerClass:
     def keeps_state(self) -> bool:
         """Whether the layers keep a recurrent state."""
         return any(c.kind in (CacheKind.STATE, CacheKind.CONV) for c in self.caches)
-
-    @property
-    def elements_per_token(self) -> float:
-        """Elements one more token takes inside every window."""
-        return sum(c.elements_per_cell / c.tokens_per_cell for c in self.caches)
 
 
 @dataclass(frozen=True)
@@ -62,8 +52,9 @@ class Shape:
     mlp_elements: NDArray[np.float64]
     expert_copies: NDArray[np.float64]
     experts: int
-    embedding: Weight | None
-    head: Weight | None
+    mlp_widths: frozenset[int]  # inner widths of dense and shared MLPs, which tensor parallelism splits
+    expert_widths: frozenset[int]
+    latent_only: bool  # all attention is MLA
     rope: bool
 
     @property
@@ -104,6 +95,13 @@ def _conv_kernel(layer: Layer) -> int:
     )
 
 
+def _widths(arch: Architecture, roles: tuple[Role, ...]) -> frozenset[int]:
+    distinct = {id(layer): layer for layer in arch.layers}.values()
+    return frozenset(
+        w.shape[0] for layer in distinct for w in layer.weights if w.role in roles and len(w.shape) > 1
+    )
+
+
 def _build(arch: Architecture) -> Shape:
     known: dict[int, tuple[int, float, float]] = {}
     rows = []
@@ -119,7 +117,7 @@ def _build(arch: Architecture) -> Shape:
             kernels[layer.caches] = _conv_kernel(layer)
         by_caches[layer.caches].append(i)
     heads, widths, copies = zip(*rows, strict=True) if rows else ((), (), ())
-    outside = {w.role: w for w in arch.outside}
+    outside = {w.role for w in arch.outside}
     experts = max(
         (
             w.copies
@@ -137,8 +135,9 @@ def _build(arch: Architecture) -> Shape:
         mlp_elements=np.array(widths, dtype=np.float64),
         expert_copies=np.array(copies, dtype=np.float64),
         experts=experts,
-        embedding=outside.get(Role.EMBEDDING),
-        head=outside.get(Role.LM_HEAD),
+        mlp_widths=_widths(arch, (Role.MLP_UP, Role.SHARED_UP)),
+        expert_widths=_widths(arch, (Role.EXPERT_UP,)),
+        latent_only=all(layer.mixer == "latent" for layer in arch.layers if layer.mixer != "state"),
         rope=Role.POSITION not in outside and bool(arch.num_attention_heads),
     )
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture, Role
+from calculators.architecture.layout import Architecture
 from calculators.memory.shape import shape_of
 from gpu_data.format_schemas import WeightFormat
 
@@ -108,25 +108,16 @@ def _refusal(arch: Architecture, size: int, rules: TensorRules) -> str | None:
     heads, kv_heads = arch.num_attention_heads, arch.num_key_value_heads
     if heads and heads % size:
         return f"{heads} attention heads do not divide by {size}"
-    latent = not heads or all(layer.mixer == "latent" for layer in arch.layers if layer.mixer != "state")
-    if kv_heads and not latent and kv_heads % size and size % kv_heads:
+    shape = shape_of(arch)
+    if kv_heads and heads and not shape.latent_only and kv_heads % size and size % kv_heads:
         return f"{kv_heads} KV heads neither divide by {size} nor divide {size}"
-    for width in sorted(_widths(arch, rules)):
+    widths = shape.mlp_widths if rules.expert_parallel else shape.mlp_widths | shape.expert_widths
+    for width in sorted(widths):
         if width % size:
             return f"MLP width {width} does not divide by {size}"
         if rules.block and width // size % rules.block:
             return f"MLP width {width} / {size} is no multiple of the format's block of {rules.block}"
     return None
-
-
-def _widths(arch: Architecture, rules: TensorRules) -> set[int]:
-    roles = {Role.MLP_UP, Role.SHARED_UP} | (set() if rules.expert_parallel else {Role.EXPERT_UP})
-    return {
-        w.shape[0]
-        for layer in {id(x): x for x in arch.layers}.values()
-        for w in layer.weights
-        if w.role in roles and len(w.shape) > 1
-    }
 
 
 def refusal(

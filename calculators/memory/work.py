@@ -136,7 +136,9 @@ def _graphs(deployment: Deployment, stages: Stages) -> list[Piece]:
     if options.max_num_seqs is not None:
         largest = np.minimum(largest, options.max_num_seqs)
     step, per_size = engine.number("graph_sizes_step"), engine.number("graph_bytes_per_layer_and_size")
-    sizes = np.asarray(np.floor(largest / step) + 3)
+    wide = engine.number("graph_sizes_step_above_256")
+    few, many = np.minimum(largest, 256), np.maximum(np.asarray(largest) - 256, 0)
+    sizes = np.asarray(np.floor(few / step) + np.floor(many / wide) + 3)  # 1, 2, 4 and the multiples
     layers = stages.layer_of_stage.sum(axis=1)
     return [
         Piece(
