@@ -118,7 +118,7 @@ def _audio_linear(bag: Bag, p: Parts) -> None:
 
 
 def _internvl(bag: Bag, p: Parts) -> None:
-    shuffle = round(1 / p.root.number("downsample_ratio", 0.5))
+    shuffle = round(1 / p.root.number("downsample_ratio", 0.5, low=1 / 64, high=1))
     wide = p.vision_width * shuffle * shuffle
     bag.norm(wide)
     bag.linear(p.d, wide)
@@ -412,7 +412,7 @@ def _video_llama3(bag: Bag, p: Parts) -> None:
 
 def _nemotron_omni(bag: Bag, p: Parts) -> None:
     middle = p.root.integer("projector_hidden_size")
-    shuffle = round(1 / p.root.number("downsample_ratio", 0.5))
+    shuffle = round(1 / p.root.number("downsample_ratio", 0.5, low=1 / 64, high=1))
     wide = p.root.integer("vision_hidden_size", p.vision_width) * shuffle * shuffle
     bag.norm(wide, 1)
     bag.linear(middle, wide, bias=False)
