@@ -51,7 +51,7 @@ _FILLER = frozenset(
     ]
 )
 _COUNT = re.compile(r"(?<![\w.])(\d{1,3})\s*[x×]\s*(?=[a-z(])|\s+[x×]\s*(\d{1,3})(?!\w)")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(gib|gb|g)\b")
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)\s*(gib|gb|g)\b")
 _TOKEN = re.compile(r"[a-z]+[0-9]*[a-z0-9]*|\d+[a-z]*")
 _MARKS = ("ti", "super")  # tell two cards of the consumer line apart
 _NAMED_PLACES = ("sxm", "pcie", "nvl")

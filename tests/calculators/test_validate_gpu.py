@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calculators.validate_gpu import match_gpu
+from gpu_data import spec_frame
 
 GIB = 2**30
 
@@ -29,6 +30,8 @@ GIB = 2**30
         ("NVIDIA RTX 5000 Ada Generation", "rtx-5000-ada-32gb"),
         ("Tesla V100-PCIE-16GB", "v100-pcie-16gb"),
         ("L40S", "l40s-48gb"),
+        ("NVIDIA A10G", "a10g-24gb"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm5-80gb"),
         ("NVIDIA GB10 (DGX Spark, unified)", "dgx-spark-gb10"),
         ("RTX 5090", "rtx-5090-32gb"),
         ("MI300X", "mi300x-192gb"),
@@ -38,6 +41,11 @@ def test_name_finds_the_card(text, gpu_id):
     found = match_gpu(text)
     assert found.gpu_id == gpu_id
     assert found.capacity_bytes
+
+
+def test_every_card_of_the_table_finds_itself():
+    names = spec_frame()["name"]
+    assert {gpu_id: match_gpu(name).gpu_id for gpu_id, name in names.items()} == {i: i for i in names.index}
 
 
 def test_stated_memory_wins_over_the_name():
