@@ -65,7 +65,8 @@ class Filters:
 
 @dataclass(frozen=True)
 class Choice:
-    """The cards to show: pinned first in pinning order, then the baseline, then what passes the filters.
+    """The cards to show: pinned first in pinning order, then the baseline, then what passes the filters,
+    largest memory first.
 
     `everything` is the frame whose bounds fix the axes (pre-release cards only when asked for), `matching`
     how many of it pass the filters, `baseline` the card that others are compared with.
@@ -98,8 +99,10 @@ def choose(pins: Collection[str], filters: Filters, baseline: str = "") -> Choic
     everything = cards(filters.pre_release)
     pinned = tuple(pin for pin in pins if pin in everything.index)
     compared = baseline if baseline in everything.index else None
+    keep = _passing(everything, filters)
     kept = dict.fromkeys((*pinned, *([compared] if compared else [])))
-    passing = everything.index[_passing(everything, filters)]
+    ranking = np.lexsort((-floats(everything["bandwidth_gb_per_s"]), -floats(everything["memory_gb"])))
+    passing = everything.index[[i for i in ranking if keep[i]]]
     others = [] if filters.pinned_only else [i for i in passing if i not in kept]
     rows = everything.take(everything.index.get_indexer([*kept, *others]))
     return Choice(rows, everything, pinned, compared, len(passing))

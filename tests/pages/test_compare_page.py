@@ -30,9 +30,7 @@ def opened(**query: str) -> AppTest:
 
 
 def text(app: AppTest) -> str:
-    return "\n".join(
-        str(element.value) for element in (*app.markdown, *app.caption, *app.info, *app.subheader)
-    )
+    return "\n".join(str(element.value) for element in (*app.markdown, *app.info, *app.subheader))
 
 
 def figure(app: AppTest) -> dict[str, Any]:
