@@ -132,7 +132,14 @@ _QWEN2_MOE: Final = replace(_QWEN2, qkv_bias="qkv_bias", shared="one", shared_ga
 _GLM4: Final = Traits(block_norms=4, out_bias=False)
 _OLMO2: Final = Traits(qk_norm="width", mlp_bias=False)
 _MAMBA: Final = Traits(block_norms=1, mlp="none", order="linear", linear="mamba", qkv_bias=False)
-_MIXTRAL: Final = Traits(order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False)
+_MIXTRAL: Final = Traits(
+    expert_width_keys=("intermediate_size",),
+    shared="none",
+    order="sliding_all",
+    qkv_bias=False,
+    out_bias=False,
+    mlp_bias=False,
+)
 _GRANITE_MOE: Final = Traits(shared="granite", mlp_bias=False)
 
 TRAITS: Final[dict[str, Traits]] = {

@@ -43,9 +43,9 @@ NOT_YET = frozenset(
         "voxtral_realtime",
     }
 )
-#: Counted by the names of tensors, the truth misses experts that are not called so (JetMoE), counts a norm as an
-#: expert (Muse), and does not see that the encoder of a speech recogniser is an audio tower, nor which half of
-#: an image generator reads images (Janus).
+#: Counted by the names of tensors, the truth misses experts that are not called so (JetMoE), counts a norm as
+#: an expert (Muse), and does not see that a speech encoder is an audio tower, nor which half
+#: of an image generator reads images (Janus).
 ACTIVE_BY_ANOTHER_RULE = frozenset(
     {
         "cohere_asr",
@@ -58,7 +58,7 @@ ACTIVE_BY_ANOTHER_RULE = frozenset(
         "whisper",
     }
 )
-#: A window no shorter than the context never closes: these layers grow here, while the class calls them sliding.
+#: A window no shorter than the context never closes: such layers grow here; the class calls them sliding.
 GROWING_BY_ANOTHER_RULE = frozenset({"phi4_multimodal"})
 
 
