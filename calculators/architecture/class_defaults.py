@@ -3,10 +3,12 @@
 Configs published on the Hub often hold only what differs from their configuration class, so a missing key
 means "the class default". Only keys that change tensor shapes, layer layouts or caches are listed; a key
 that is absent here is `None` or `False` in the class (`tie_word_embeddings` alone is listed when false).
-A sub-config entry (`text_config`, `vision_config`, ...) gives the `model_type` to use when it names none,
-and the values that the composite class passes instead of the sub-class's own defaults; `"optional": True`
-means that an absent sub-config is really absent, `"fixed": True` that the composite uses this class whatever
-`model_type` the sub-config names, and `None` hides the sub-class's default.
+
+A sub-config entry (`text_config`, `vision_config`, ...) gives the `model_type` to use when it names none, and
+the values that the composite class passes when the sub-config is absent (with `"merged": True`, also for keys
+missing from one that is written). `"optional": True` means that an absent sub-config is really absent,
+`"fixed": True` that the composite uses this class whatever `model_type` the sub-config names, and `None`
+hides the sub-class's default.
 
 Source: the configuration classes of transformers 5.24.0 (dataclass fields, and the literal defaults of
 legacy keys read in `__post_init__`).
@@ -278,7 +280,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "num_attention_heads": 8, "intermediate_size": 5120, "hidden_act": "silu", "attention_bias": True,
         "convolution_bias": True, "conv_kernel_size": 9, "subsampling_factor": 8,
         "subsampling_conv_channels": 256, "num_mel_bins": 128, "subsampling_conv_kernel_size": 3,
-        "subsampling_conv_stride": 2, "max_position_embeddings": 5000}, "hidden_size": 1024,
+        "subsampling_conv_stride": 2, "max_position_embeddings": 5000, "merged": True}, "hidden_size": 1024,
         "intermediate_size": 4096, "is_encoder_decoder": True, "max_position_embeddings": 1024,
         "num_attention_heads": 8, "num_hidden_layers": 8, "tie_word_embeddings": False, "vocab_size": 16384,
     },
@@ -833,7 +835,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "audio_config": {"model_type": "glmasr_encoder"},
         "text_config": {"model_type": "llama", "vocab_size": 59264, "hidden_size": 2048,
         "intermediate_size": 6144, "num_hidden_layers": 28, "num_attention_heads": 16,
-        "num_key_value_heads": 4, "max_position_embeddings": 8192}, "tie_word_embeddings": True,
+        "num_key_value_heads": 4, "max_position_embeddings": 8192, "merged": True},
+        "tie_word_embeddings": True,
     },
     "glmasr_encoder": {
         "hidden_size": 1280, "intermediate_size": 5120, "max_position_embeddings": 1500,
@@ -2479,7 +2482,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "audio_config": {"model_type": "voxtral_encoder"},
         "text_config": {"model_type": "llama", "vocab_size": 131072, "hidden_size": 3072,
         "intermediate_size": 8192, "num_hidden_layers": 30, "num_key_value_heads": 8,
-        "max_position_embeddings": 131072, "head_dim": 128},
+        "max_position_embeddings": 131072, "head_dim": 128, "merged": True},
     },
     "voxtral_encoder": {
         "hidden_size": 1280, "intermediate_size": 5120, "max_source_positions": 1500,
@@ -2491,7 +2494,7 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "text_config": {"model_type": "voxtral_realtime_text", "vocab_size": 131072, "hidden_size": 3072,
         "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 32,
         "num_key_value_heads": 8, "max_position_embeddings": 131072, "head_dim": 128,
-        "tie_word_embeddings": True, "sliding_window": 8192}, "tie_word_embeddings": True,
+        "tie_word_embeddings": True, "sliding_window": 8192, "merged": True}, "tie_word_embeddings": True,
     },
     "voxtral_realtime_encoder": {
         "head_dim": 64, "hidden_size": 1280, "intermediate_size": 5120, "max_position_embeddings": 1500,

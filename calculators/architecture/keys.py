@@ -442,10 +442,14 @@ class Fields:
         self._used.add(name)
         default = self.defaults.get(name)
         default = default if isinstance(default, Mapping) else {}
+        extra: dict[str, Any] = {}
         if written is None:
             if not default or default.get("optional"):
                 return None
             written = {}
+        if self._data.get(name) is None or default.get("merged"):  # else the composite's values do not apply
+            words = ("model_type", "optional", "fixed", "merged")
+            extra = {k: v for k, v in default.items() if k not in words}
         if not isinstance(written, Mapping):
             raise self.refuse(name, f"must be an object, not {_kind(written)} {_show(written)}")
         for key in written:
@@ -454,12 +458,9 @@ class Fields:
         own = written.get("model_type")
         if own is not None and not isinstance(own, str):
             raise self.refuse(f"{name}.model_type", f"must be text, not {_kind(own)}")
-        extra = {k: v for k, v in default.items() if k not in ("model_type", "optional", "fixed")}
         chosen = own or model_type or default.get("model_type") or ""
         if default.get("fixed"):  # the composite uses its own class whatever the sub-config calls itself
             chosen = default["model_type"]
-        elif own and own != default.get("model_type"):
-            extra = {}
         return Fields(written, chosen, path=f"{self.path}{name}.", notes=self.notes, extra_defaults=extra)
 
     # ---- what nobody asked for ----------
