@@ -321,7 +321,7 @@ def shared_block(fields: Fields, traits: Traits, layer_type: str) -> Part:
 def shared_heads(fields: Fields) -> Heads:
     """Heads of the shared block, which reads twice the width."""
     heads = fields.integer("num_attention_heads")
-    dim = fields.integer("attention_head_dim", default=2 * hidden_size(fields) // heads)
+    dim = fields.integer("head_dim", default=2 * hidden_size(fields) // heads)
     return Heads(heads, fields.integer("num_key_value_heads", default=heads), dim, dim)
 
 

@@ -17,8 +17,9 @@ def mlp_width(fields: Fields, traits: Traits) -> int:
     """Inner width of the dense MLP."""
     if traits.dense_width_key and fields.has(traits.dense_width_key):
         return fields.integer(traits.dense_width_key)
-    if fields.has("intermediate_size"):
-        return fields.integer("intermediate_size")
+    for key in traits.mlp_keys:
+        if fields.has(key):
+            return fields.integer(key)
     if not fields.known and traits.gated is True:
         return fields.integer("intermediate_size")  # refuses by name: a gated width has no usual multiple
     return 4 * hidden_size(fields)

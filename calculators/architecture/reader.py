@@ -27,6 +27,7 @@ from calculators.architecture.traits import (
     PLAIN,
     RMS,
     SAME_AS,
+    TEXT_DECIDES,
     TIED_BY_TEXT,
     TRAITS,
     Traits,
@@ -281,7 +282,8 @@ def tied_embeddings(owner: Fields, text: Fields, traits: Traits) -> bool:
         return traits.tie
     if not text.known and not owner.has("tie_word_embeddings") and not text.has("tie_word_embeddings"):
         text.assume("tie_word_embeddings is missing: the head is counted as a matrix of its own")
-    if owner.data is text.data or not owner.has("tie_word_embeddings"):
+    decides = owner.data is text.data or owner.model_type in TEXT_DECIDES
+    if decides or not owner.has("tie_word_embeddings"):
         return text.flag("tie_word_embeddings", owner.flag("tie_word_embeddings"))
     if owner.model_type in TIED_BY_TEXT and text.flag("tie_word_embeddings"):
         return True

@@ -81,6 +81,7 @@ class Traits:
     # --- MLP ---
     gated: Flag = True
     mlp_bias: Flag = "mlp_bias"
+    mlp_keys: tuple[str, ...] = ("intermediate_size",)  # keys of the inner width; without any, 4 hidden sizes
     mlp: str = "dense"
     # --- experts ---
     moe: str = "moe"
@@ -160,8 +161,10 @@ TRAITS: Final[dict[str, Traits]] = {
     "baichuan": Traits(kv_heads="mha", qkv_bias=False, out_bias=False),
     "biogpt": replace(_GPT, positions=2),
     "bitnet": Traits(extras=("sub_norms",)),
-    "bloom": replace(_GPT, embedding_norm=2),
-    "codegen": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
+    "bloom": replace(_GPT, mlp_keys=(), embedding_norm=2),
+    "codegen": replace(
+        _GPT, mlp_keys=("n_inner",), qkv_bias=False, out_bias=False, block_norms=1, head_bias=True
+    ),
     "chatglm": Traits(
         qkv_bias="add_qkv_bias|add_bias_linear", out_bias="add_bias_linear", mlp_bias="add_bias_linear"
     ),
@@ -187,7 +190,12 @@ TRAITS: Final[dict[str, Traits]] = {
     "dots1": Traits(qk_norm="head", order="qwen_always", mlp_bias=False),
     "ernie4_5": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
     "ernie4_5_moe": Traits(
-        qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias", shared_bias="use_bias", router_extra=1
+        qkv_bias="use_bias",
+        out_bias="use_bias",
+        mlp_bias="use_bias",
+        shared_bias="use_bias",
+        head_bias="use_bias",
+        router_extra=1,
     ),
     "exaone": Traits(),
     "exaone4": Traits(
@@ -197,6 +205,7 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm="head", order="pattern_if_window", qkv_bias=False, out_bias=False, mlp_bias=False
     ),
     "falcon": Traits(
+        mlp_keys=("ffn_hidden_size",),
         norm=LAYER_NORM,
         norms_rule="falcon",
         kv_heads="falcon",
@@ -235,12 +244,14 @@ TRAITS: Final[dict[str, Traits]] = {
     "glm4v_text": replace(_GLM4, qkv_bias=True, mlp_bias=False),
     "glm4v_moe_text": Traits(out_bias=False),
     "glm_moe_dsa": replace(_DSA, order="indexed"),
-    "gpt2": replace(_GPT, positions=0, extras=("cross_attention",)),
-    "gpt_bigcode": replace(_GPT, positions=0, kv_heads="multi_query"),
+    "gpt2": replace(_GPT, positions=0, mlp_keys=("n_inner",)),
+    "gpt_bigcode": replace(_GPT, mlp_keys=("n_inner",), positions=0, kv_heads="multi_query"),
     "gpt_neo": replace(_GPT, positions=0, qkv_bias=False),
     "gpt_neox": replace(_GPT, qkv_bias="attention_bias", out_bias="attention_bias"),
     "gpt_oss": Traits(sinks="all", order="alternate", router_bias=True, expert_bias=True),
-    "gptj": replace(_GPT, qkv_bias=False, out_bias=False, block_norms=1, head_bias=True),
+    "gptj": replace(
+        _GPT, mlp_keys=("n_inner",), qkv_bias=False, out_bias=False, block_norms=1, head_bias=True
+    ),
     "granite": Traits(),
     "granite_swa": Traits(order="first_of_four", sinks="all"),
     "granitemoe": _GRANITE_MOE,
@@ -325,7 +336,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "mistral": Traits(order="sliding_all", qkv_bias=False, out_bias=False, mlp_bias=False),
     "mistral4": _MLA,
     "mixtral": _MIXTRAL,
-    "mpt": replace(_GPT, norm=RMS, qkv_bias=False, out_bias=False, mlp_bias=False),
+    "mpt": replace(_GPT, mlp_keys=(), norm=RMS, qkv_bias=False, out_bias=False, mlp_bias=False),
     "nemotron": Traits(norm=LAYER_NORM, gated=False),
     "nemotron-nas": Traits(order="nas"),
     "nemotron_h": Traits(
@@ -348,6 +359,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "olmoe": Traits(qk_norm="hidden", mlp_bias=False, shared="none"),
     "opt": replace(
         _GPT,
+        mlp_keys=("ffn_dim",),
         positions=2,
         qkv_bias="enable_bias",
         out_bias="enable_bias",
@@ -368,7 +380,14 @@ TRAITS: Final[dict[str, Traits]] = {
         qk_norm_vectors=2,
     ),
     "phi3": Traits(qkv_bias=False, out_bias=False, mlp_bias=False),
-    "phimoe": Traits(norm=LAYER_NORM, order="sliding_all", head_bias="lm_head_bias", mlp_bias=False),
+    "phimoe": Traits(
+        norm=LAYER_NORM,
+        order="sliding_all",
+        expert_width_keys=("intermediate_size",),
+        shared="none",
+        head_bias="lm_head_bias",
+        mlp_bias=False,
+    ),
     "qwen": Traits(kv_heads="mha", qkv_bias=True, out_bias=False, mlp="half", mlp_bias=False),
     "qwen2": _QWEN2,
     "qwen2_moe": _QWEN2_MOE,
@@ -706,3 +725,6 @@ TIED_BY_TEXT: Final = frozenset(
         "video_llama_3",
     }
 )
+
+#: Composite families that hold a whole causal model inside: there only the text part's tie counts.
+TEXT_DECIDES: Final = frozenset({"blip-2", "instructblip", "instructblipvideo", "llama4", "nemotron_h_omni"})
