@@ -171,6 +171,22 @@ def _lfm2(bag: Bag, p: Parts) -> None:
     bag.linear(p.d, middle, bias)
 
 
+def _lfm3(bag: Bag, p: Parts) -> None:
+    wide = p.vision_width * p.vision_side.integer("spatial_merge_size", 2) ** 2
+    middle, bias = p.root.integer("projector_hidden_size"), p.root.flag("projector_bias", True)
+    bag.norm(p.vision_width)
+    bag.linear(middle, wide, bias)
+    bag.linear(p.d, middle, bias)
+
+
+def _muse(bag: Bag, p: Parts) -> None:
+    merged = p.vision_width * p.vision_side.integer("merge_size", 2) ** 2
+    middle = p.root.integer("projector_hidden_size")
+    bag.linear(middle, merged, bias=False)
+    bag.linear(middle, middle, bias=False)
+    bag.linear(p.d, middle, bias=False)
+
+
 def _kimi(bag: Bag, p: Parts) -> None:
     merge = kernel(p.vision_side, "merge_kernel_size")
     v = p.root.integer("projection_hidden_size", p.vision_width)
@@ -487,6 +503,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "kimi_vl": _kimi,
     "kosmos-2": _kosmos2,
     "lfm2_vl": _lfm2,
+    "lfm3_vl": _lfm3,
     "lighton_ocr": _lighton,
     "llama4": _llama4,
     "llava": _llava,
@@ -504,6 +521,8 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "mllama": _linear,
     "molmo2": _molmo2,
     "moss_transcribe_diarize": _moss,
+    "muse_glimmer": _muse,
+    "muse_spark": _muse,
     "nemotron_h_omni": _nemotron_omni,
     "ovis2": _ovis2,
     "paddleocr_vl": _paddle,

@@ -512,6 +512,36 @@ def _hunyuan(f: Fields) -> Tower:
     return Tower(bag.weights(), 4 * d)
 
 
+def _lfm3(f: Fields) -> Tower:
+    """LFM3's tower: depthwise convolutions in most layers, grouped attention in the others."""
+    bag, d, ff, n = Bag(Role.VISION), *_widths(f)
+    heads = f.integer("num_attention_heads")
+    head, kv_heads = d // heads, f.integer("num_key_value_heads", heads)
+    usual = tuple("conv" if i < 2 or i % 2 else "full_attention" for i in range(n))
+    kinds = f.words("layer_types", n, default=usual)
+    attending = kinds.count("full_attention")
+    convolving = n - attending
+    bag.linear(d, patch_inputs(f, "in_channels"), bias=False)
+    bag.norm(d, 1, 1 + 2 * n)
+    bag.attention(d, kv=kv_heads * head, bias=False, n=attending)
+    bag.norm(head, 1, 2 * attending)
+    bag.linear(3 * d, d, bias=False, n=convolving)
+    bag.linear(d, f.integer("conv_kernel_size", 3) ** 2, bias=False, n=convolving)
+    bag.linear(d, d, bias=False, n=convolving)
+    bag.mlp(d, ff, gated=True, bias=False, n=n)
+    return Tower(bag.weights(), d)
+
+
+def _muse(f: Fields) -> Tower:
+    bag, d, ff, n = Bag(Role.VISION), *_widths(f)
+    patch = side(f, "patch_size")
+    bag.linear(d, 3 * f.integer("patch_temporal", 1) * patch * patch, bias=False)
+    bag.tensor(f.integer("pos_emb_height") * f.integer("pos_emb_width"), d)
+    bag.norm(d, n=2)
+    _pre_norm_blocks(bag, d, ff, n)
+    return Tower(bag.weights(), d)
+
+
 def _kosmos25(f: Fields) -> Tower:
     """Pix2Struct's encoder: row and column tables, RMSNorms, a gated MLP."""
     bag, d, ff, n = Bag(Role.VISION), *_widths(f)
@@ -653,6 +683,7 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "kimi_k25_vision": _kimi,
     "kosmos_2_5_vision_model": _kosmos25,
     "kosmos_2_vision_model": _kosmos2,
+    "lfm3_vl_vision": _lfm3,
     "llama4_vision_model": _llama4,
     "minicpm_ocr_vision": _minicpmv,
     "minicpmv4_6_vision": _minicpmv,
@@ -661,6 +692,8 @@ VISION_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "mllama_vision_model": _mllama,
     "molmo2_vision": _molmo2,
     "moonvit": _kimi,
+    "muse_glimmer_vision": _muse,
+    "muse_spark_vision": _muse,
     "ovis2_vision": _ovis2,
     "paddleocr_vl_vision": _headless_siglip,
     "phi4_multimodal_vision": _phi4_vision,
