@@ -165,6 +165,12 @@ def _norm_biases(fields: Fields, traits: Traits, layer_type: str, sparse: bool) 
     return (vector(Role.NORM, hidden_size(fields), copies=3),) if fields.flag("use_bias") else ()
 
 
+def _time_norm(fields: Fields, traits: Traits, layer_type: str, sparse: bool) -> tuple[Weight, ...]:
+    """Voxtral Realtime scales a norm by the delay, through 32 channels."""
+    width = hidden_size(fields)
+    return (*matrix(Role.OTHER, 32, width), *matrix(Role.OTHER, width, 32))
+
+
 LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "altup": _altup,
     "differential": _differential,
@@ -178,6 +184,7 @@ LAYER_EXTRAS: Final[dict[str, LayerExtra]] = {
     "per_layer_inputs": _per_layer_inputs,
     "post_norms": _post_norms,
     "sparse_post_norm": _sparse_post_norm,
+    "time_norm": _time_norm,
     "two_dense": _two_dense,
     "residual_scales": _residual_scales,
     "residual_gates": _residual_gates,

@@ -618,6 +618,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "zamba2": Traits(
         order="zamba2",
         linear="mamba2",
+        state_bias="add_bias_linear",
         state_conv_bias=True,
         attention="shared",
         block_norms=1,
@@ -694,6 +695,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "chameleon": Traits(qk_norm="each", qk_norm_vectors=2),
     "hunyuan_vl_text": Traits(qk_norm="head"),
     "granite_docling_text": PLAIN,
+    "voxtral_realtime_text": Traits(
+        qkv_bias=False, out_bias=False, mlp_bias=False, order="sliding_all", extras=("time_norm",)
+    ),
 }
 
 #: model_type -> the family whose traits (and class defaults, where it has none) it shares.
