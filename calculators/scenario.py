@@ -23,6 +23,7 @@ MAX_MODEL_LEN = 1 << 20  # tokens
 MAX_CONCURRENCY = 1024  # sequences
 MAX_GPUS = 64  # of one kind
 MAX_PINNED = 100  # cards
+MAX_SYSTEM_GPUS = 100_000  # of a measured system
 MAX_MEMORY_GB = 512
 FIRST_YEAR, LAST_YEAR = 2017, 2026  # of release
 MAX_CONFIG_CHARS = 200_000  # of compact JSON
@@ -106,3 +107,22 @@ class Scenario(BaseModel):
     column_groups: Slugs = ()
     priced: bool = False
     pinned_only: bool = False
+
+    # measured results; "any" asks for every model, format, test, benchmark or scenario, 0 for any number
+    bench_lane: Slug = "llamacpp"
+    bench_model: Slug = "llama-3-8b"
+    bench_format: Slug = "gguf-q4_k_m"
+    bench_test: Slug = "tg1024"
+    bench_gpu_count: Annotated[int, Field(ge=0, le=MAX_SYSTEM_GPUS)] = 1
+    bench_gpus: Slugs = ()
+    unverified: bool = False
+    infer_benchmark: Slug = "llama2-70b-99"
+    infer_scenario: Slug = "offline"
+    infer_measure: Slug = "per-gpu"
+    train_benchmark: Slug = "llama2-70b-lora"
+    train_measure: Slug = "minutes"
+    mlperf_rounds: Slugs = ()  # none: the newest that has results
+    mlperf_gpu_count: Annotated[int, Field(ge=0, le=MAX_SYSTEM_GPUS)] = 0
+    mlperf_submitters: Slugs = ()
+    mlperf_categories: Slugs = ("closed",)
+    mlperf_availability: Slugs = ()

@@ -13,7 +13,7 @@ import gpu_data
 from gpu_data import engines as engine_data
 from gpu_data import formats as format_data
 from gpu_data import models as model_data
-from pages.ui import compare_choices
+from pages.ui import benchmarks_choices, compare_choices
 
 
 def slug(name: str) -> str:
@@ -113,4 +113,5 @@ def known() -> Mapping[str, Collection[str]]:
         "compare_views": frozenset(compare_choices.VIEWS),
         "precisions": frozenset(compare_choices.PRECISIONS),
         "column_groups": frozenset(slug(column.group) for column in gpu_data.GPU_COLUMNS.values()),
+        **benchmarks_choices.KNOWN,
     }

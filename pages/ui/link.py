@@ -185,6 +185,23 @@ CONTRACT: tuple[Param, ...] = (
     Param("cols", "column_groups", LIST, "column_groups"),
     Param("priced", "priced", SWITCH),
     Param("only", "pinned_only", SWITCH),
+    Param("lane", "bench_lane", TEXT, "bench_lanes"),
+    Param("bmodel", "bench_model", TEXT, "bench_models"),
+    Param("bformat", "bench_format", TEXT, "bench_formats"),
+    Param("btest", "bench_test", TEXT, "bench_tests"),
+    Param("bcount", "bench_gpu_count", INTEGER),
+    Param("bgpus", "bench_gpus", LIST, "bench_gpus"),
+    Param("doubt", "unverified", SWITCH),
+    Param("infer", "infer_benchmark", TEXT, "infer_benchmarks"),
+    Param("scen", "infer_scenario", TEXT, "infer_scenarios"),
+    Param("ishow", "infer_measure", TEXT, "infer_measures"),
+    Param("train", "train_benchmark", TEXT, "train_benchmarks"),
+    Param("tshow", "train_measure", TEXT, "train_measures"),
+    Param("rounds", "mlperf_rounds", LIST, "mlperf_rounds"),
+    Param("mcount", "mlperf_gpu_count", INTEGER),
+    Param("by", "mlperf_submitters", LIST, "mlperf_submitters"),
+    Param("cat", "mlperf_categories", LIST, "mlperf_categories"),
+    Param("avail", "mlperf_availability", LIST, "mlperf_availability"),
 )
 PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
 BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}

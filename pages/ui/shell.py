@@ -48,6 +48,13 @@ PAGES: tuple[PageSpec, ...] = (
         help="Specifications side by side, each figure with its source",
         sidebar=controls.compare_sidebar,
     ),
+    PageSpec(
+        "benchmarks",
+        menu="Benchmarks",
+        title="What others measured",
+        help="llama.cpp and MLPerf results, each with its source",
+        sidebar=controls.compare_sidebar,
+    ),
 )
 
 

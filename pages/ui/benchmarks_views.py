@@ -1,0 +1,434 @@
+"""What the Benchmarks page shows of the selected results: figure, takeaway, notes, numbers and table.
+
+Pure: the page only draws what these return. Results in different units never share a section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from calculators.scenario import Scenario
+from gpu_data.benchmarks import name_reason
+from pages.ui import benchmarks_estimate
+from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP, gpu_names, model_names, round_name
+from pages.ui.benchmarks_select import Selected
+from pages.ui.benchmarks_table import Table, table
+from pages.ui.compare_select import floats
+from pages.ui.compare_text import listed, number
+from pages.ui.figures_benchmarks import Estimate, Figure, ResultBar, result_bars
+
+MOST_BARS: Final = 20
+STAR: Final = "★ "
+TRUST_SERIES: Final = {
+    "trusted": "Trusted community table",
+    "reported": "Single reports",
+    "unverified": "Unverified",
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that bars can show: the column of the results, its unit, and what one bar stands for.
+
+    `per_result` gives every result a bar of its own; otherwise a bar is the median of a GPU.
+    """
+
+    column: str
+    label: str
+    unit: str
+    best: Literal["highest", "lowest", "shortest"] = "highest"
+    per_result: bool = False
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the smallest figure wins."""
+        return self.best != "highest"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One chart and one table of results in one unit.
+
+    `figure` is None when nothing can be ranked. `alt` never changes within a kind of section; `takeaway` is
+    the changing sentence, `notes` the caveats, `numbers` what is drawn as text.
+    """
+
+    key: str
+    title: str
+    figure: Figure | None
+    alt: str
+    takeaway: str
+    notes: tuple[str, ...]
+    numbers: pd.DataFrame
+    table: Table
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The results behind one bar."""
+
+    name: str
+    values: np.ndarray
+    series: str
+    gpu_key: str
+    n_gpus: int
+    pinned: bool
+    who: str
+    estimate: Estimate | None
+
+    @property
+    def median(self) -> float:
+        """The middle of the values, NaN when none has a number."""
+        return float(np.nanmedian(self.values)) if np.isfinite(self.values).any() else float("nan")
+
+
+TOKENS_PER_S: Final = Measure("tokens_per_s", "Speed", "tokens/s")
+TRAINING_MEASURE: Final = {
+    "minutes": Measure("minutes_to_train", "Time to train", "minutes", "shortest", True),
+    "gpu-hours": Measure("gpu_hours", "GPU time to train", "GPU-hours", "lowest"),
+    "tokens-per-gpu": Measure("tokens_per_s_per_gpu", "Training speed per GPU", "tokens/s per GPU"),
+}
+
+
+def inference_measure(unit: str, choice: str) -> Measure:
+    """What a bar shows for results in that unit; a latency is never divided by GPUs."""
+    spelled = unit[0].lower() + unit[1:]
+    if unit.startswith("Latency"):
+        return Measure(
+            "value", "Latency", spelled.removeprefix("latency ").strip("()"), "lowest", choice != "per-gpu"
+        )
+    if choice == "per-gpu":
+        return Measure("value_per_gpu", "Throughput per GPU", f"{spelled} per GPU")
+    return Measure("value", "Throughput of the system", spelled, per_result=True)
+
+
+def sections(selected: Selected, scenario: Scenario) -> list[Section]:
+    """What to draw, a section per unit; one unranked list when the results answer several questions."""
+    if not selected.one_question:
+        return [_list(selected)]
+    if selected.lane == LLAMACPP:
+        return [_llamacpp(selected, scenario)]
+    if selected.lane != INFERENCE:
+        return [_mlperf(selected, scenario, TRAINING_MEASURE[scenario.train_measure], selected.rows, "")]
+    units = [str(unit) for unit in selected.rows["unit"].unique()]
+    parts = []
+    for unit in units:
+        rows = selected.rows[(selected.rows["unit"] == unit).to_numpy(dtype=bool)]
+        parts.append(_mlperf(selected, scenario, inference_measure(unit, scenario.infer_measure), rows, unit))
+    return parts
+
+
+def different_units(selected: Selected) -> str:
+    """A sentence when the chosen rounds report the benchmark in different units, else nothing."""
+    if selected.lane != INFERENCE or not selected.one_question or selected.rows["unit"].nunique() < 2:
+        return ""
+    found = selected.rows.groupby("unit")["round"].unique()
+    parts = [f"{unit} in {listed(sorted(map(str, rounds)), 8)}" for unit, rounds in found.items()]
+    return (
+        f"The unit of this benchmark changed between rounds: {'; '.join(parts)}. Each unit has a chart and a "
+        "table of its own, because such figures cannot be ranked together."
+    )
+
+
+def _llamacpp(selected: Selected, scenario: Scenario) -> Section:
+    rows = selected.rows
+    shown = {str(key) for key in rows["test"].unique()}
+    test = next(iter(sorted(shown)), scenario.bench_test)
+    formats = sorted({str(name) for name in rows["quant"].unique()})
+    model = model_names().get(scenario.bench_model, scenario.bench_model)
+    what = f"{model}, {listed(formats, 2) or scenario.bench_format}, {test}"
+    phase = "prompt tokens read" if scenario.bench_test.startswith("pp") else "tokens generated"
+
+    def name(row: dict[str, object]) -> str:
+        trust = "" if row["trust"] == "trusted" else f" ({row['trust']})"
+        return f"{_gpu(row)}{_times(row)}{trust}"
+
+    groups = _groups(
+        rows, TOKENS_PER_S.column, scenario, LLAMACPP, name, lambda row: TRUST_SERIES[str(row["trust"])]
+    )
+    ranked, cut = _ranked(groups, TOKENS_PER_S)
+    failed = [group for group in groups if not np.isfinite(group.median)]
+    takeaway = _takeaway(ranked, TOKENS_PER_S, f"on {what}", who=False)
+    if failed:
+        takeaway += f" Out of memory: {listed([group.name for group in failed], 6)}."
+    notes = [
+        f"{phase[0].upper()}{phase[1:]} per second, one user. Layers are split over several GPUs, which adds "
+        "memory but no speed. Builds differ in age, and newer ones are faster: the table names them."
+    ]
+    if selected.hidden_unverified:
+        notes.append(
+            f"{selected.hidden_unverified} unverified results are left out; a switch under Filters shows "
+            "them."
+        )
+    return _section(
+        selected,
+        "llamacpp",
+        f"llama.cpp: {what}",
+        TOKENS_PER_S,
+        ranked,
+        cut,
+        takeaway,
+        notes,
+        rows,
+        "Bar chart of measured llama.cpp tokens per second, one bar per GPU and number of GPUs, fastest "
+        "on top.",
+    )
+
+
+def _mlperf(
+    selected: Selected, scenario: Scenario, measure: Measure, rows: pd.DataFrame, unit: str
+) -> Section:
+    several = rows["round_key"].nunique() > 1
+    training = selected.lane != INFERENCE
+
+    def name(row: dict[str, object]) -> str:
+        counted = _times(row) if measure.per_result or training else ""
+        who = f" · {_submitter(row)}" if measure.per_result else ""
+        return f"{_gpu(row)}{counted}{who}" + (f" · {row['round']}" if several else "")
+
+    groups = _groups(
+        rows,
+        measure.column,
+        scenario,
+        selected.lane,
+        name,
+        lambda row: f"Round {row['round']}" if several else "",
+        each=measure.per_result,
+    )
+    ranked, cut = _ranked(groups, measure)
+    asked = scenario.train_benchmark if training else scenario.infer_benchmark
+    benchmark = next(iter(sorted({str(b) for b in rows["benchmark"].unique()})), asked)
+    question = benchmark if training else f"{benchmark} {scenario_name(rows, scenario)}"
+    when = listed([round_name(key) for key in selected.rounds if key in set(rows["round_key"])], 4)
+    dated = f", round{'s' if several else ''} {when}" if when else ""
+    takeaway = _takeaway(ranked, measure, f"in {question}{dated}", who=True)
+    notes = _mlperf_notes(measure, rows, groups)
+    return _section(
+        selected,
+        "-".join(filter(None, [selected.lane, unit.split("/")[0].split(" ")[0].lower()])),
+        f"MLPerf {'Training' if training else 'Inference'} {when}: {question}",
+        measure, ranked, cut, takeaway, notes, rows,
+        f"Bar chart of MLPerf results, {measure.label.lower()} in {measure.unit}, best on top.",
+    )  # fmt: skip
+
+
+def scenario_name(rows: pd.DataFrame, scenario: Scenario) -> str:
+    """The MLPerf scenario as the results spell it."""
+    return next(iter(sorted({str(s) for s in rows["scenario"].unique()})), scenario.infer_scenario)
+
+
+def _mlperf_notes(measure: Measure, rows: pd.DataFrame, groups: Sequence[_Group]) -> list[str]:
+    notes = []
+    if measure.per_result:
+        notes.append("Each bar is one result of a whole system; ×8 means that it has eight GPUs.")
+    elif measure.unit.startswith("GPU-hours") or measure.column == "tokens_per_s_per_gpu":
+        notes.append(
+            "A bar is the median of the results with that GPU in that number; a line runs from the lowest to "
+            "the highest, brackets count them. The more GPUs share a job, the less each one gets done."
+        )
+    else:
+        notes.append(
+            "A bar is the median of the results with that GPU; a line runs from the lowest to the highest, "
+            "brackets count them."
+            + (
+                " MLPerf reports whole systems; dividing by the GPUs is ours."
+                if "per GPU" in measure.unit
+                else ""
+            )
+        )
+    lacking = sum(not np.isfinite(group.median) for group in groups)
+    if lacking:
+        results = int(rows[measure.column].isna().sum())
+        notes.append(
+            f"{results} of {len(rows)} results give no such figure"
+            + (" (they mix GPUs or do not say how many)." if measure.column == "value_per_gpu" else ".")
+        )
+    reasons = {
+        str(name): reason
+        for name in rows.loc[rows["gpu_id"].isna(), "gpu"].unique()
+        if (reason := name_reason("gpu", str(name)))
+    }
+    if reasons:
+        parts = [f"{name} ({reason})" for name, reason in sorted(reasons.items())]
+        notes.append(f"Named as reported, as they are not one of our cards for certain: {listed(parts, 5)}.")
+    return notes
+
+
+def _groups(
+    rows: pd.DataFrame,
+    column: str,
+    scenario: Scenario,
+    lane: str,
+    name: Callable[[dict[str, object]], str],
+    series: Callable[[dict[str, object]], str],
+    each: bool = False,
+) -> list[_Group]:
+    """Results gathered under the bars they belong to; with `each` every result is a bar of its own."""
+    values = floats(rows[column])
+    guesses = benchmarks_estimate.estimates(lane, rows)
+    gathered: dict[str, list[int]] = {}
+    first: dict[str, dict[str, object]] = {}
+    for i, row in enumerate(rows.astype(object).to_dict("records")):
+        label = name(row)
+        if each:
+            twins = sum(known == label or known.startswith(f"{label} (") for known in gathered)
+            label = f"{label} ({twins + 1})" if twins else label
+        gathered.setdefault(label, []).append(i)
+        first.setdefault(label, row)
+    found = []
+    for label, positions in gathered.items():
+        row = first[label]
+        pinned = row["gpu_key"] in scenario.gpus
+        who = _submitter(row) if len(positions) == 1 and "submitter" in row else ""
+        guess = next((guesses[i] for i in positions if guesses[i] is not None), None)
+        title = f"{STAR}{label}" if pinned else label
+        count = 0 if pd.isna(row["n_gpus"]) or lane == INFERENCE else int(str(row["n_gpus"]))
+        found.append(
+            _Group(title, values[positions], series(row), str(row["gpu_key"]), count, pinned, who, guess)
+        )
+    return found
+
+
+def _ranked(groups: Sequence[_Group], measure: Measure) -> tuple[list[_Group], int]:
+    """The bars to draw, best first, those that failed last; and how many find no room."""
+    sign = 1 if measure.lower_is_better else -1
+    keep_failed = measure is TOKENS_PER_S  # out of memory is a result
+    usable = [g for g in groups if keep_failed or np.isfinite(g.median)]
+
+    def merit(group: _Group) -> tuple[bool, float, str]:
+        return (
+            not np.isfinite(group.median),
+            sign * group.median if np.isfinite(group.median) else 0,
+            group.name,
+        )
+
+    chosen = sorted(usable, key=lambda group: (not group.pinned, *merit(group)))[:MOST_BARS]
+    return sorted(chosen, key=merit), max(len(usable) - MOST_BARS, 0)
+
+
+def _takeaway(ranked: Sequence[_Group], measure: Measure, question: str, who: bool) -> str:
+    """The best, and how far the best and the last of the pinned cards lie apart."""
+    known = [group for group in ranked if np.isfinite(group.median)]
+    if not known:
+        return f"No result {question} gives {measure.unit}: loosen a filter or choose another measure."
+    best = known[0]
+    by = f", by {best.who}" if who and best.who and best.who not in best.name else ""
+    label = measure.label[0].lower() + measure.label[1:]
+    text = (
+        f"{best.name.removeprefix(STAR)} has the {measure.best} {label} {question}: {number(best.median)} "
+        f"{measure.unit}{by}."
+    )
+    pinned = [group for group in known if group.pinned and not measure.per_result]
+    # more GPUs and other rounds are other questions
+    pinned = [g for g in pinned if (g.n_gpus, g.series) == (pinned[0].n_gpus, pinned[0].series)]
+    top, last = (pinned[0], pinned[-1]) if pinned else (best, best)
+    if top.gpu_key != last.gpu_key and top.median != last.median:
+        ratio = max(top.median, last.median) / min(top.median, last.median)
+        text += (
+            f" Among your pinned cards {top.name.removeprefix(STAR)} ({number(top.median)}) is {ratio:.1f} × "
+            f"ahead of {last.name.removeprefix(STAR)} ({number(last.median)})."
+        )
+    return text
+
+
+def _section(
+    selected: Selected,
+    key: str,
+    title: str,
+    measure: Measure,
+    ranked: Sequence[_Group],
+    cut: int,
+    takeaway: str,
+    notes: Sequence[str],
+    rows: pd.DataFrame,
+    alt: str,
+) -> Section:
+    heading = f"{measure.label}, {measure.unit}"
+    bars = [_bar(group) for group in ranked]
+    bound = np.nanmax([*floats(selected.scope[measure.column]), *(b.high for b in bars), 0])
+    more = [
+        f"{len(bars)} of {len(bars) + cut} bars drawn: your pinned cards and the best. The table has all."
+    ]
+    numbers = pd.DataFrame(
+        {
+            heading: [number(group.median) for group in ranked],
+            "Lowest": [
+                number(np.nanmin(group.values)) if np.isfinite(group.median) else "–" for group in ranked
+            ],
+            "Highest": [
+                number(np.nanmax(group.values)) if np.isfinite(group.median) else "–" for group in ranked
+            ],
+            "Results": [str(len(group.values)) for group in ranked],
+        },
+        index=pd.Index([group.name for group in ranked], name="GPU"),
+    )
+    ordered = rows.sort_values(
+        [measure.column, "gpu"], ascending=[measure.lower_is_better, True], kind="stable", na_position="last"
+    )
+    drawn = any(np.isfinite(group.median) for group in ranked) and bound > 0
+    return Section(
+        key,
+        title,
+        result_bars(bars, heading, float(bound)) if drawn else None,
+        alt,
+        takeaway,
+        (*notes, *(more if cut else [])),
+        numbers,
+        table(selected.lane, ordered),
+    )
+
+
+def _list(selected: Selected) -> Section:
+    """Results of several questions: in order, not ranked, and without a chart."""
+    llamacpp = selected.lane == LLAMACPP
+    order = (
+        ["model", "quant", "test", "gpu", "n_gpus"]
+        if llamacpp
+        else ["benchmark", "round_key", "gpu", "n_gpus"]
+    )
+    if selected.lane == INFERENCE:
+        order.insert(1, "scenario")
+    one = "one model, one format and one test" if llamacpp else "one benchmark"
+    one += " and one scenario" if selected.lane == INFERENCE else ""
+    return Section(
+        f"{selected.lane}-list",
+        "Results, listed and not ranked",
+        None,
+        "",
+        f"{len(selected.rows):,} results that answer different questions. Choose {one} to rank and draw "
+        "them.",
+        (),
+        pd.DataFrame(),
+        table(selected.lane, selected.rows.sort_values(order, kind="stable")),
+    )
+
+
+def _bar(group: _Group) -> ResultBar:
+    if not np.isfinite(group.median):
+        return ResultBar(
+            group.name, None, 0, 0, len(group.values), "out of memory", group.series, group.estimate
+        )
+    count = int(np.isfinite(group.values).sum())
+    text = number(group.median) + (f" ({count})" if count > 1 else "")
+    low, high = float(np.nanmin(group.values)), float(np.nanmax(group.values))
+    if group.estimate is not None:
+        text += f" · est. {number(group.estimate.value)}"
+    return ResultBar(group.name, group.median, low, high, count, text, group.series, group.estimate)
+
+
+def _gpu(row: dict[str, object]) -> str:
+    return gpu_names()[str(row["gpu_key"])]
+
+
+def _times(row: dict[str, object]) -> str:
+    count = row["n_gpus"]
+    return "" if pd.isna(count) or count == 1 else f" ×{count}"
+
+
+def _submitter(row: dict[str, object]) -> str:
+    return str(row["submitter"]).replace("_", " ")

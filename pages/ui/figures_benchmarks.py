@@ -1,0 +1,178 @@
+"""The figures of the Benchmarks page: results in, a plain Plotly dict out. One unit per figure, always.
+
+No colours here: the theme fills them in. Every bar carries its name and number, so that a figure reads
+without hovering; rounds differ by hatching as well as by colour.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Figure = dict[str, Any]
+
+ROW_PX: Final = 34
+NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
+LABEL_ROOM: Final = 1.55  # of the longest bar: the figures stand outside the bars
+BOTTOM_PX: Final = 56
+LEGEND_PX: Final = 34
+HATCHES: Final = ("", "/", ".", "x", "-", "\\", "+", "|")
+CONFIG: Final[dict[str, Any]] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What we would have predicted, with its 80 % band, in the unit of the bar."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ResultBar:
+    """One bar: the median of `count` results between `low` and `high`, or a run without a number.
+
+    `value` None means that it did not run; `text` then says why. `series` tells rounds apart. `estimate` is
+    drawn beside the bar when there is one.
+    """
+
+    name: str
+    value: float | None
+    low: float
+    high: float
+    count: int
+    text: str
+    series: str = ""
+    estimate: Estimate | None = None
+
+
+def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> Figure:
+    """Horizontal bars in the order given, first on top; fixed axis from 0 to `axis_max`.
+
+    A line through a bar's end runs from the lowest to the highest result behind it. Names must differ.
+    """
+    series = list(dict.fromkeys(row.series for row in rows))
+    names = [two_lines(row.name) for row in rows]
+    traces = [_bars(rows, names, name, HATCHES[i % len(HATCHES)]) for i, name in enumerate(series)]
+    estimated = [i for i, row in enumerate(rows) if row.estimate is not None]
+    if estimated:
+        traces.append(_estimates([rows[i] for i in estimated], [names[i] for i in estimated]))
+    traces.append(_texts(rows, names))
+    ticks = even_ticks(axis_max)
+    legend = len(series) > 1 or bool(estimated)
+    top = LEGEND_PX if legend else 8
+    return {
+        "data": traces,
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0.35,
+            "showlegend": legend,
+            "legend": {
+                "orientation": "h",
+                "x": 0,
+                "xanchor": "left",
+                "y": 1,
+                "yanchor": "bottom",
+                "itemclick": False,
+                "itemdoubleclick": False,
+            },
+            "height": top + BOTTOM_PX + ROW_PX * max(len(rows), 2),
+            "margin": {"l": 8, "r": 8, "t": top, "b": BOTTOM_PX},
+            "xaxis": {
+                "title": {"text": axis_title},
+                "range": [0, axis_max * LABEL_ROOM],
+                "fixedrange": True,
+                "tickvals": ticks,
+                "ticktext": [f"{tick:,g}" for tick in ticks],
+            },
+            "yaxis": {
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": names[::-1],
+                "range": [-0.5, max(len(rows), 1) - 0.5],
+                "automargin": True,
+                "fixedrange": True,
+                "tickfont": {"size": 12},
+            },
+        },
+    }
+
+
+def _bars(rows: Sequence[ResultBar], names: Sequence[str], series: str, hatch: str) -> Figure:
+    part = [(row, name) for row, name in zip(rows, names, strict=True) if row.series == series]
+    several = any(row.count > 1 for row, _ in part)
+    bars: Figure = {
+        "type": "bar",
+        "orientation": "h",
+        "name": series or "Measured",
+        "x": [row.value or 0 for row, _ in part],
+        "y": [name for _, name in part],
+        "marker": {"pattern": {"shape": hatch, "size": 6}},
+        "hovertemplate": "%{y}: %{x:,.4~g}<extra></extra>",
+    }
+    if several:
+        bars["error_x"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [row.high - (row.value or 0) for row, _ in part],
+            "arrayminus": [(row.value or 0) - row.low for row, _ in part],
+            "thickness": 1.5,
+            "width": 4,
+        }
+    return bars
+
+
+def _estimates(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
+    known = [row.estimate for row in rows if row.estimate is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Our estimate with its 80 % band",
+        "x": [e.value for e in known],
+        "y": list(names),
+        "marker": {"symbol": "diamond-open", "size": 10, "line": {"width": 2}},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [e.high - e.value for e in known],
+            "arrayminus": [e.value - e.low for e in known],
+            "thickness": 2,
+            "width": 6,
+        },
+        "hovertemplate": "%{y}: estimate %{x:,.4~g}<extra></extra>",
+    }
+
+
+def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
+    """The numbers, right of everything that is drawn in the row."""
+    ends = [max(row.value or 0, row.high, row.estimate.high if row.estimate else 0) for row in rows]
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": ends,
+        "y": list(names),
+        "text": [f" {row.text}" for row in rows],
+        "textposition": "middle right",
+        "textfont": {"size": 12},
+        "cliponaxis": False,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+
+
+def two_lines(name: str) -> str:
+    """A name on at most two lines; a third would run into the next bar."""
+    lines = textwrap.wrap(name, NAME_CHARACTERS) or [name]
+    return "<br>".join([lines[0], " ".join(lines[1:])] if len(lines) > 1 else lines)
+
+
+def even_ticks(axis_max: float) -> list[float]:
+    """At most five round ticks from 0 to the largest value; none under the room for the numbers."""
+    rough = axis_max / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
+    return [step * i for i in range(int(axis_max / step + 1e-9) + 1)]
