@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from calculators.architecture import inkling, mixers, mlps, states, towers
+from calculators.architecture.byte_latent import read_byte_latent
 from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
 from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head, task_outputs
 from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
@@ -69,13 +70,17 @@ STATES: Final[dict[str, Mixer]] = {
 NARROW_TABLE: Final = "word_embed_proj_dim"
 
 
+#: model_type -> a reader of its own, for what is not one stack of decoder layers.
+READERS: Final[dict[str, Callable[[Fields], Architecture]]] = {**towers.ENCODERS, "blt": read_byte_latent}
+
+
 def read_config(config: Mapping[str, object]) -> Architecture:
     """Read the config of any causal language model, encoder or encoder-decoder.
 
     Raises ConfigRefused, naming the field, when something needed is missing or cannot be meant.
     """
     root = Fields.root(config)
-    special = towers.ENCODERS.get(root.model_type)
+    special = READERS.get(root.model_type)
     if special is not None:
         arch = special(root)
     else:

@@ -32,15 +32,11 @@ ROWS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text().spli
 NOT_YET = frozenset(
     {
         "apertus1p5",
-        "blt",
         "dots3_note",
         "fun_asr_nano",
         "inkling_mm_model",
-        "lfm3_vl",
-        "muse_glimmer",
         "muse_spark",
         "qwen2_5_omni",
-        "voxtral_realtime",
     }
 )
 #: Counted by the names of tensors, the truth misses experts that are not called so (JetMoE), counts a norm as
