@@ -141,7 +141,7 @@ _MIXTRAL: Final = Traits(
     out_bias=False,
     mlp_bias=False,
 )
-_GRANITE_MOE: Final = Traits(shared="granite", mlp_bias=False)
+_GRANITE_MOE: Final = Traits(expert_width_keys=("intermediate_size",), shared="granite", mlp_bias=False)
 
 TRAITS: Final[dict[str, Traits]] = {
     "afmoe": Traits(
@@ -217,7 +217,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "falcon_h1": Traits(order="hybrid", linear="mamba2", state_norm_if="mamba_rms_norm"),
     "falcon_mamba": _MAMBA,
-    "flex_olmo": Traits(qk_norm="width"),
+    "flex_olmo": Traits(expert_width_keys=("intermediate_size",), shared="none", qk_norm="width"),
     "gemma": Traits(mlp_bias=False),
     "gemma2": replace(_GEMMA2, mlp_bias=False),
     "gemma3_text": replace(_GEMMA3, mlp_bias=False),
@@ -248,7 +248,14 @@ TRAITS: Final[dict[str, Traits]] = {
     "gpt_bigcode": replace(_GPT, mlp_keys=("n_inner",), positions=0, kv_heads="multi_query"),
     "gpt_neo": replace(_GPT, positions=0, qkv_bias=False),
     "gpt_neox": replace(_GPT, qkv_bias="attention_bias", out_bias="attention_bias"),
-    "gpt_oss": Traits(sinks="all", order="alternate", router_bias=True, expert_bias=True),
+    "gpt_oss": Traits(
+        expert_width_keys=("intermediate_size",),
+        shared="none",
+        sinks="all",
+        order="alternate",
+        router_bias=True,
+        expert_bias=True,
+    ),
     "gptj": replace(
         _GPT, mlp_keys=("n_inner",), qkv_bias=False, out_bias=False, block_norms=1, head_bias=True
     ),
@@ -268,7 +275,14 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "jais2": Traits(norm=LAYER_NORM, gated=False),
     "jamba": Traits(
-        order="period", linear="mamba", state_norms=True, qkv_bias=False, out_bias=False, mlp_bias=False
+        expert_width_keys=("intermediate_size",),
+        shared="none",
+        order="period",
+        linear="mamba",
+        state_norms=True,
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
     ),
     "jetmoe": Traits(attention="jetmoe", expert_width_keys=("intermediate_size",)),
     "kimi_linear": replace(
@@ -319,8 +333,23 @@ TRAITS: Final[dict[str, Traits]] = {
         sparse="after_first",
     ),
     "minicpm3": replace(_MLA, mlp_bias="mlp_bias"),
-    "minimax": Traits(order="lightning", linear="lightning", qkv_bias=False, out_bias=False, mlp_bias=False),
-    "minimax_m2": Traits(qk_norm="width", qkv_bias=False, out_bias=False, mlp_bias=False),
+    "minimax": Traits(
+        expert_width_keys=("intermediate_size",),
+        shared="none",
+        order="lightning",
+        linear="lightning",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+    ),
+    "minimax_m2": Traits(
+        expert_width_keys=("intermediate_size",),
+        shared="none",
+        qk_norm="width",
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+    ),
     "minimax_m3_vl_text": Traits(
         attention="block_sparse",
         qk_norm="head",
@@ -356,7 +385,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "olmo": Traits(norm=NO_NORM, mlp_bias=False),
     "olmo2": _OLMO2,
     "olmo3": replace(_OLMO2, order="pattern_four"),
-    "olmoe": Traits(qk_norm="hidden", mlp_bias=False, shared="none"),
+    "olmoe": Traits(
+        expert_width_keys=("intermediate_size",), qk_norm="hidden", mlp_bias=False, shared="none"
+    ),
     "opt": replace(
         _GPT,
         mlp_keys=("ffn_dim",),
