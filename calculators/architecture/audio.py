@@ -171,6 +171,41 @@ def _granite_speech(f: Fields) -> Tower:
     return Tower(bag.weights(), d)
 
 
+def _fun_asr(f: Fields) -> Tower:
+    """Fun-ASR's memory-block encoder: stacked frames in, a depthwise convolution beside each attention."""
+    bag = Bag(Role.AUDIO)
+    d, ff, n = f.integer("hidden_size"), f.integer("intermediate_size"), f.integer("num_hidden_layers")
+    frames = f.integer("num_mel_bins") * f.integer("num_stacked_frames", 7)
+    bag.linear(d, frames, n=3)
+    bag.linear(d, d, n=3 * (n - 1))
+    bag.linear(d, d, n=n)
+    bag.linear(d, f.integer("fsmn_kernel_size", 11), bias=False, n=n)
+    bag.mlp(d, ff, n=n)
+    bag.norm(frames)
+    bag.norm(d, n=2 * n + 1)
+    return Tower(bag.weights(), d)
+
+
+def _muse(f: Fields) -> Tower:
+    """Muse's pyramid: stages of patches and depthwise convolutions, a projection to the language model."""
+    bag = Bag(Role.AUDIO)
+    widths, patches = f.integers("hidden_sizes", low=1), f.integers("patch_sizes", low=1)
+    depths, kernel, out = f.integers("depths"), f.integer("conv_kernel_size", 7), f.integer("out_hidden_size")
+    if not widths or not len(widths) == len(patches) == len(depths):
+        raise f.refuse("hidden_sizes", "must have as many entries as patch_sizes and depths")
+    before = 1
+    for d, patch, depth in zip(widths, patches, depths, strict=True):
+        bag.linear(d, before * patch)
+        bag.norm(d, 1, 1 + depth)
+        bag.linear(d, kernel, n=depth)
+        bag.mlp(d, 4 * d, n=depth)
+        before = d
+    bag.norm(before, 1)
+    bag.linear(out, before)
+    bag.norm(out, 1)
+    return Tower(bag.weights(), out)
+
+
 def parakeet(f: Fields) -> Tower:
     """The FastConformer encoder of Parakeet and Canary models."""
     bag = Bag(Role.AUDIO)
@@ -217,10 +252,12 @@ def generic(f: Fields) -> Tower:
 
 AUDIO_TOWERS: Final[dict[str, Callable[[Fields], Tower]]] = {
     "audioflamingo3_encoder": _whisper,
+    "fun_asr_nano_encoder": _fun_asr,
     "gemma4_audio": _gemma4,
     "glmasr_encoder": _glmasr,
     "granite_speech_encoder": _granite_speech,
     "granite_speech_plus_encoder": _granite_speech,
+    "muse_spark_audio": _muse,
     "parakeet_encoder": parakeet,
     "moss_transcribe_diarize_audio": _whisper,
     "phi4_multimodal_audio": _phi4,

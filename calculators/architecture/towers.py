@@ -272,6 +272,20 @@ def _audioflamingo(bag: Bag, p: Parts) -> None:
     bag.linear(p.d, p.d, bias)
 
 
+def _fun_asr(bag: Bag, p: Parts) -> None:
+    a = p.root.sub("adaptor_config")
+    if a is None:
+        p.root.assume("adaptor_config is missing: the adaptor after the audio tower is not counted")
+        return
+    d, n = a.integer("hidden_size", p.d), a.integer("num_hidden_layers")
+    middle = a.integer("projector_hidden_size")
+    bag.linear(middle, p.audio_width)
+    bag.linear(d, middle)
+    bag.attention(d, n=n)
+    bag.mlp(d, a.integer("intermediate_size"), n=n)
+    bag.norm(d, n=2 * n)
+
+
 def _moss(bag: Bag, p: Parts) -> None:
     bias = p.root.flag("projector_bias", True)
     bag.linear(p.d, p.audio_width * p.root.integer("audio_merge_size", 4), bias)
@@ -475,6 +489,7 @@ PROJECTORS: Final[dict[str, Projector]] = {
     "deepseek_vl_hybrid": _deepseek_vl_hybrid,
     "ernie4_5_vl_moe": _ernie,
     "exaone4_5": _nothing,
+    "fun_asr_nano": _fun_asr,
     "gemma3": _gemma3,
     "gemma4": _gemma4,
     "glm46v": _nothing,
