@@ -17,5 +17,7 @@ if notice := different_units(selected):
     st.info(notice)
 for part in sections(selected, scenario):
     benchmarks_draw.section(part)
-if not len(selected.rows):
+if selected.scope.empty:
+    st.info("Nobody published a result for this question. Choose another one above, or other rounds.")
+elif selected.rows.empty:
     st.info("No result passes the filters. Loosen one, or ask another question above.")

@@ -60,8 +60,10 @@ def named(lane: str, column: str, key: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for spelled, name in counted.index:
         found.setdefault(str(spelled), str(name))
+    if column == "submitter":
+        found = {spelled: name.replace("_", " ") for spelled, name in found.items()}
     order = frame[key].value_counts()
-    return {str(spelled): found[str(spelled)].replace("_", " ") for spelled in order.index}
+    return {str(spelled): found[str(spelled)] for spelled in order.index}
 
 
 @cache

@@ -10,6 +10,7 @@ import pandas as pd
 
 from calculators.scenario import Scenario
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LLAMACPP, results, rounds
+from pages.ui.words import count as counted
 
 UNVERIFIED: Final = "unverified"
 
@@ -99,13 +100,13 @@ def active(scenario: Scenario, lane: str) -> list[str]:
     """The reader's narrower filters in words."""
     count = scenario.bench_gpu_count if lane == LLAMACPP else scenario.mlperf_gpu_count
     words = [
-        f"{count} GPU{'s' if count > 1 else ''}" if count else "",
-        f"{len(scenario.bench_gpus)} kinds of GPU" if scenario.bench_gpus else "",
+        counted(count, "GPU") if count else "",
+        counted(len(scenario.bench_gpus), "chosen card") if scenario.bench_gpus else "",
     ]
     if lane != LLAMACPP:
         words += [
             " and ".join(scenario.mlperf_categories),
-            f"{len(scenario.mlperf_submitters)} submitters" if scenario.mlperf_submitters else "",
+            counted(len(scenario.mlperf_submitters), "submitter") if scenario.mlperf_submitters else "",
             "availability" if scenario.mlperf_availability else "",
         ]
     return [word for word in words if word]

@@ -31,35 +31,35 @@ class Table:
     columns: tuple[Column, ...]
 
 
-SOURCE: Final = Column("Source", "link", "Where the result is published")
-
-# header -> column of the results; the unit columns of MLPerf Inference come in between
-_LLAMACPP: Final = (
+# Header and column of the results. What a phone shows first: the card, the figure, its source.
+_GPU: Final = (
     (Column("GPU", help="As reported"), "gpu"),
-    (Column("GPUs", "count", "Several GPUs share the layers: more memory, not more speed"), "n_gpus"),
+    (Column("GPUs", "count", "Of the whole system"), "n_gpus"),
+)
+_SOURCE: Final = (Column("Source", "link", "Where the result is published"), "source_url")
+_LLAMACPP: Final = (
+    *_GPU,
+    (Column("Tokens/s", "number", "Empty when it ran out of memory"), "tokens_per_s"),
+    (Column("Outcome"), "outcome"),
+    _SOURCE,
+    (Column("Trust", help="trusted: one large table by one hand; unverified: nobody checked it"), "trust"),
     (Column("Model", help="As reported"), "model"),
     (Column("Format", help="As reported"), "quant"),
     (Column("Test", help="pp512 reads a prompt of 512 tokens, tg128 generates 128"), "test"),
-    (Column("Tokens/s", "number", "Empty when it ran out of memory"), "tokens_per_s"),
-    (Column("Outcome"), "outcome"),
-    (Column("Trust", help="trusted: one large table by one hand; unverified: nobody checked it"), "trust"),
     (Column("Measured by"), "kind"),
     (Column("Build"), "build"),
-    (SOURCE, "source_url"),
     (Column("Source without an address"), "log"),
 )
-_INFERENCE_HEAD: Final = (
-    (Column("GPU", help="As in the result"), "gpu"),
-    (Column("GPUs", "count"), "n_gpus"),
-    (Column("Submitter"), "submitter"),
+_MLPERF: Final = (
     (Column("Round"), "round"),
-    (Column("Benchmark"), "benchmark"),
-    (Column("Scenario"), "scenario"),
-)
-_INFERENCE_TAIL: Final = (
     (Column("Category"), "category"),
     (Column("Availability"), "availability"),
     (Column("System"), "system"),
+    (Column("Benchmark"), "benchmark"),
+)
+_INFERENCE: Final = (
+    *_MLPERF,
+    (Column("Scenario"), "scenario"),
     (Column("TTFT mean (ms)", "number", "From the log of the run, under its full load"), "ttft_mean_ms"),
     (Column("TTFT p99 (ms)", "number"), "ttft_p99_ms"),
     (Column("TPOT mean (ms)", "number", "From the log of the run, under its full load"), "tpot_mean_ms"),
@@ -67,31 +67,18 @@ _INFERENCE_TAIL: Final = (
     (Column("Weights as", help="As reported"), "weight_dtype"),
     (Column("Software"), "software"),
     (Column("Suite"), "suite"),
-    (SOURCE, "source_url"),
 )
 _TRAINING: Final = (
-    (Column("GPU", help="As in the result"), "gpu"),
-    (Column("GPUs", "count"), "n_gpus"),
-    (Column("Submitter"), "submitter"),
-    (Column("Round"), "round"),
-    (Column("Benchmark"), "benchmark"),
-    (
-        Column("Minutes to train", "number", "Mean of the runs without the best and the worst"),
-        "minutes_to_train",
-    ),
+    (Column("Minutes to train", "number", "Mean of the runs without best and worst"), "minutes_to_train"),
     (Column("GPU-hours", "number", "Our product: minutes × GPUs / 60"), "gpu_hours"),
-    (
-        Column("Tokens/s per GPU", "number", "Steady speed of language models, from the log"),
-        "tokens_per_s_per_gpu",
-    ),
-    (Column("Category"), "category"),
-    (Column("Availability"), "availability"),
-    (Column("System"), "system"),
+    (Column("Tokens/s per GPU", "number", "Steady speed, from the log"), "tokens_per_s_per_gpu"),
+    _SOURCE,
+    *_MLPERF,
     (Column("Runs", "count"), "n_runs"),
     (Column("Global batch", "number"), "global_batch_size"),
     (Column("Framework"), "framework"),
-    (SOURCE, "source_url"),
 )
+_SUBMITTER: Final = (Column("Submitter"), "submitter")
 
 
 def table(lane: str, rows: pd.DataFrame) -> Table:
@@ -101,7 +88,7 @@ def table(lane: str, rows: pd.DataFrame) -> Table:
         log = rows["source"].where(rows["source_url"].isna())
         return _picked(rows.assign(outcome=outcome, log=log), _LLAMACPP)
     if lane != INFERENCE:
-        return _picked(rows, _TRAINING)
+        return _picked(rows, (*_GPU, _SUBMITTER, *_TRAINING))
     units: list[tuple[Column, str]] = []
     added = {}
     present = set(rows["unit"].unique())
@@ -113,11 +100,11 @@ def table(lane: str, rows: pd.DataFrame) -> Table:
             added[f"{unit} per GPU"] = rows["value_per_gpu"].where(has)
             title = f"{unit} per GPU"
             units.append((Column(title, "number", "Our division; MLPerf reports whole systems"), title))
-    return _picked(rows.assign(**added), (*_INFERENCE_HEAD, *units, *_INFERENCE_TAIL))
+    return _picked(rows.assign(**added), (*_GPU, _SUBMITTER, *units, _SOURCE, *_INFERENCE))
 
 
 def _picked(rows: pd.DataFrame, columns: Sequence[tuple[Column, str]]) -> Table:
     """The columns that hold anything at all, under their headers."""
-    kept = [(column, name) for column, name in columns if rows[name].notna().any() or column is SOURCE]
+    kept = [(column, name) for column, name in columns if rows[name].notna().any() or column.kind == "link"]
     frame = rows[[name for _, name in kept]].set_axis([column.title for column, _ in kept], axis=1)
     return Table(frame, tuple(column for column, _ in kept))

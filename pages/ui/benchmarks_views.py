@@ -108,7 +108,12 @@ def inference_measure(unit: str, choice: str) -> Measure:
 
 
 def sections(selected: Selected, scenario: Scenario) -> list[Section]:
-    """What to draw, a section per unit; one unranked list when the results answer several questions."""
+    """What to draw, a section per unit; one unranked list when the results answer several questions.
+
+    Nothing when no result passes.
+    """
+    if selected.rows.empty:
+        return []
     if not selected.one_question:
         return [_list(selected)]
     if selected.lane == LLAMACPP:
@@ -245,7 +250,7 @@ def _mlperf_notes(measure: Measure, rows: pd.DataFrame, groups: Sequence[_Group]
     if lacking:
         results = int(rows[measure.column].isna().sum())
         notes.append(
-            f"{results} of {len(rows)} results give no such figure"
+            f"{results} of {len(rows)} results {'has' if results == 1 else 'have'} no such figure"
             + (" (they mix GPUs or do not say how many)." if measure.column == "value_per_gpu" else ".")
         )
     reasons = {
@@ -374,7 +379,7 @@ def _section(
     return Section(
         key,
         title,
-        result_bars(bars, heading, float(bound)) if drawn else None,
+        result_bars(bars, measure.unit, float(bound)) if drawn else None,
         alt,
         takeaway,
         (*notes, *(more if cut else [])),

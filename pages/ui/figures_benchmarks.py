@@ -118,8 +118,8 @@ def _bars(rows: Sequence[ResultBar], names: Sequence[str], series: str, hatch: s
         bars["error_x"] = {
             "type": "data",
             "symmetric": False,
-            "array": [row.high - (row.value or 0) for row, _ in part],
-            "arrayminus": [(row.value or 0) - row.low for row, _ in part],
+            "array": [row.high - (row.value or 0) if row.count > 1 else None for row, _ in part],
+            "arrayminus": [(row.value or 0) - row.low if row.count > 1 else None for row, _ in part],
             "thickness": 1.5,
             "width": 4,
         }

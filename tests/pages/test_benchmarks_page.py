@@ -1,0 +1,137 @@
+"""The Benchmarks page as a whole, without a browser: each lane, filters, hostile links."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.benchmarks_choices import LANES
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(**query: str) -> AppTest:
+    """The Benchmarks page at a link."""
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/benchmarks.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def text(app: AppTest) -> str:
+    return "\n".join(
+        str(element.value)
+        for element in (*app.markdown, *app.caption, *app.info, *app.warning, *app.subheader)
+    )
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_each_lane_shows_a_takeaway_one_chart_its_numbers_and_a_table_with_sources(lane: str) -> None:
+    app = opened(lane=lane)
+    assert not app.exception
+    (chart,) = app.get("plotly_chart")
+    assert chart.proto.alt
+    (numbers,) = app.table
+    spec = json.loads(chart.proto.spec)
+    assert len(numbers.value) == sum(len(t["x"]) for t in spec["data"] if t["type"] == "bar")
+    (table,) = app.dataframe
+    assert table.value["Source"].str.startswith("https://").all()
+    assert "each with its source" in text(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"bmodel": "llama-3-70b"}, "Out of memory"),
+        ({"bmodel": "any"}, "not ranked"),
+        ({"bcount": "4", "btest": "tg8192"}, "filters: 4 GPUs"),
+        (
+            {"bmodel": "qwen3.5-9b", "bformat": "any", "btest": "any", "bcount": "0", "doubt": "1"},
+            "unverified",
+        ),
+        ({"lane": "inference", "rounds": "v4-1.v5-1"}, "rounds v5.1 and v4.1"),
+        ({"lane": "inference", "infer": "gptj-99", "rounds": "v4-0.v4-1"}, "unit of this benchmark changed"),
+        ({"lane": "inference", "infer": "resnet50", "scen": "multistream"}, "lowest latency"),
+        ({"lane": "inference", "by": "nvidia", "ishow": "per-system"}, "1 submitter"),
+        ({"lane": "inference", "cat": "."}, "no filter set"),
+        ({"lane": "training", "tshow": "gpu-hours", "mcount": "8"}, "GPU-hours"),
+        ({"lane": "training", "train": "retinanet", "tshow": "tokens-per-gpu"}, "No result"),
+    ],
+    ids=str,
+)
+def test_questions_and_filters(query: dict[str, str], said: str) -> None:
+    app = opened(**query)
+    assert not app.exception
+    shown = text(app) + " ".join(str(frame.value.to_string()) for frame in app.dataframe)
+    assert said in shown
+
+
+def test_two_units_are_two_charts_and_two_tables() -> None:
+    app = opened(lane="inference", infer="gptj-99", rounds="v4-0.v4-1")
+    charts, tables = app.get("plotly_chart"), app.dataframe
+    assert len(charts) == len(tables) == 2
+    titles = {json.loads(chart.proto.spec)["layout"]["xaxis"]["title"]["text"] for chart in charts}
+    assert titles == {"samples/s per GPU", "tokens/s per GPU"}
+
+
+def test_every_result_can_be_listed() -> None:
+    app = opened(
+        lane="inference", infer="any", scen="any", cat=".", rounds="v2-1.v3-0.v3-1.v4-0.v4-1.v5-0.v5-1.v6-0"
+    )
+    assert len(app.dataframe[0].value) == 5303
+    assert not app.get("plotly_chart")
+
+
+@pytest.mark.parametrize("lane", LANES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"bmodel": "gpt-99", "bformat": "gguf-q1", "btest": "tg0"},
+        {"infer": "<script>alert(1)</script>", "scen": "Offline", "train": "../../etc"},
+        {"rounds": "v9-9", "by": "nobody", "cat": "secret", "avail": "soon"},
+        {"rounds": ".", "by": ".", "cat": ".", "avail": ".", "bgpus": "."},
+        {"bcount": "-1", "mcount": "99999999"},
+        {"bcount": "7", "mcount": "7"},
+        {"bgpus": "tpu-v4.m1-7-core-gpu-8gb"},
+        {"ishow": "per-watt", "tshow": "dollars", "doubt": "maybe"},
+        {"gpus": "."},
+    ],
+    ids=str,
+)
+def test_hostile_links_never_break_the_page(query: dict[str, str], lane: str) -> None:
+    app = opened(lane=lane, **query)
+    assert not app.exception
+    assert app.subheader or "No result" in text(app) or "Nobody published" in text(app)
+
+
+def test_an_unknown_lane_is_named_and_replaced() -> None:
+    app = opened(lane="vibes")
+    assert not app.exception
+    assert "vibes" in text(app)
+    assert "llama.cpp:" in app.subheader[0].value
+
+
+def test_nothing_left_is_said() -> None:
+    app = opened(lane="inference", bgpus="m1-7-core-gpu-8gb")
+    assert not app.exception
+    assert "No result passes the filters" in text(app)
+
+
+def test_a_filter_changes_in_milliseconds() -> None:
+    """AppTest runs all twice and adds its own cost: a generous bound, to notice a lost order of magnitude."""
+    app = opened(lane="inference", infer="any", cat=".", rounds="v3-0.v3-1.v4-0.v4-1")
+    took = []
+    for submitter in ("dell", "nvidia", "dell.nvidia", "hpe"):
+        app.query_params["by"] = submitter
+        start = time.process_time()
+        app.run()
+        took.append(time.process_time() - start)
+    assert sorted(took)[1] < 0.5
