@@ -60,7 +60,7 @@ def _band(family: str, values: list[float]) -> ErrorBand:
     low, high = np.percentile(values, [LOW, HIGH])
     return ErrorBand(
         family=family,
-        low=round(min(float(low), 0.0), 4),
+        low=round(min(float(low), 0.0), 4) + 0.0,  # no -0.0
         high=round(max(float(high), 0.0), 4),
         rows=len(values),
         note=f"two of three of {len(values)} measured setups lie inside",

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from calculators.architecture import params_total
-from calculators.formats import weights_bytes
 from calculators.memory import VERDICTS, Deployment, Piece, Report, cache_pool_bytes, estimate, verdict_of
 from calculators.memory.cache import reported_tokens
 from calculators.memory.report import pieces_of
+from calculators.memory.weights import stored_bytes, tower_elements
 from calculators.validate_rows import QUANTITIES, MeasuredRow, PreparedRow, RowRefused, prepare, read_rows
 
 GIB, MIB = 2**30, 2**20
@@ -73,6 +73,12 @@ def _used(context: _Context) -> float:
     return float(context.report.needed_bytes)
 
 
+def _params(deployment: Deployment) -> int:
+    """Parameters an engine prints: without the encoders where they are a file of their own."""
+    arch = deployment.architecture
+    return params_total(arch) - (tower_elements(arch) if deployment.engine.towers == "separate" else 0)
+
+
 _PREDICTORS: dict[str, Callable[[_Context], float]] = {
     "weights_gib_per_gpu": lambda c: float(c.report.weights_bytes) / GIB,
     "kv_cache_gib_per_gpu": lambda c: float(cache_pool_bytes(c.deployment)) / GIB,
@@ -82,9 +88,9 @@ _PREDICTORS: dict[str, Callable[[_Context], float]] = {
     "cudagraph_gib": lambda c: c.named("CUDA graphs") / GIB,
     "compute_buffer_mib": lambda c: c.named("compute buffer") / MIB,
     "kv_mib": lambda c: c.total("kv", without=_STATES) / MIB,
-    "params_b": lambda c: params_total(c.deployment.architecture) / 1e9,
+    "params_b": lambda c: _params(c.deployment) / 1e9,
     "model_size_gib": lambda c: (
-        weights_bytes(c.deployment.architecture, c.deployment.weight_format).total_bytes / GIB
+        stored_bytes(c.deployment.architecture, c.deployment.weight_format, c.deployment.engine) / GIB
     ),
     "total_used_mib": lambda c: _used(c) / MIB,
     "total_used_gb": lambda c: _used(c) / GIB,

@@ -18,7 +18,7 @@ from calculators.formats import FormatRefused, engine_layout, weights_bytes
 from calculators.memory import Deployment, GpuMemory, Options
 from calculators.validate_gpu import MatchedGpu, match_gpu
 from gpu_data.engine_schemas import Engine
-from gpu_data.engines import engine, engine_for, error_band
+from gpu_data.engines import engine, engine_for, error_band, version_numbers
 from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 from gpu_data.formats import kv_format, parse_kv_label, parse_quantization_label, weight_format
 
@@ -203,20 +203,26 @@ def _engine(row: MeasuredRow, arch: Architecture) -> tuple[Engine, str]:
     found, assumption = engine_for(name, version)
     if found is None:
         return engine("transformers"), f"{assumption}; computed as transformers"
-    if found.id == "vllm" and not version and not _needs_v1(row, arch):
-        # Logs without a version are mostly V0's, whose profile run takes whole prompts.
-        return engine("vllm-v0"), "engine_version: not given, taken as vLLM V0"
+    if found.id == "vllm" and not version:
+        # Logs without a version are mostly old: V0 where it could run the model, else the first V1 set.
+        taken = engine("vllm-0.8" if _needs_v1(row, arch) else "vllm-v0")
+        return taken, f"engine_version: not given, taken as {taken.label}"
     return found, assumption
 
 
-def _layout(arch: Architecture, fmt: WeightFormat, chosen: Engine, gpu: MatchedGpu) -> EngineLayout | None:
-    """How the engine keeps the format on this GPU; unknown GPUs keep it as in the checkpoint."""
+def _layout(
+    arch: Architecture, fmt: WeightFormat, chosen: Engine, gpu: MatchedGpu, version: str
+) -> EngineLayout | None:
+    """How this version of the engine keeps the format on this GPU; unknown GPUs: as in the checkpoint.
+
+    A row without a version gets what its parameter set had first (V0: nothing unpacked).
+    """
     if chosen.algorithm != "vllm" or not fmt.layouts:
         return None
     from gpu_data import spec_frame
 
     spec = {} if gpu.gpu_id is None else spec_frame().loc[gpu.gpu_id]
-    return engine_layout(spec, fmt, "vllm", arch)
+    return engine_layout(spec, fmt, "vllm", arch, version_numbers(version))
 
 
 def _needs_v1(row: MeasuredRow, arch: Architecture) -> bool:
@@ -340,7 +346,7 @@ def prepare(row: MeasuredRow, configs: Path) -> PreparedRow:
         # AutoAWQ's runs have no flash-attn package (Qwen speed benchmark, "Software for AutoAWQ").
         flash_attention=fmt.id != "awq-int4" if steady else None,
     )
-    layout = _layout(arch, fmt, chosen, gpu)
+    layout = _layout(arch, fmt, chosen, gpu, row.text("engine_version"))
     deployment = Deployment(
         arch,
         fmt,

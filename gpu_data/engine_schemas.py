@@ -17,6 +17,7 @@ Algorithm = Literal["vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers
 Split = Literal["tensor", "layers"]
 ShareOf = Literal["total", "free"]
 WindowedCache = Literal["full", "window", "blocks", "cells", "pool"]
+Towers = Literal["loaded", "separate"]
 Basis = Literal["documented", "derived", "measured", "fitted", "assumed"]
 
 
@@ -67,7 +68,11 @@ class VersionRule(Frozen):
 
 
 class Engine(Frozen):
-    """One parameter set: an engine, or an engine in one range of its versions."""
+    """One parameter set: an engine, or an engine in one range of its versions.
+
+    towers: loaded = image and audio encoders of a language model come with its weights; separate = they are a
+    file of their own, in 16 bits, loaded only when asked for.
+    """
 
     id: str
     label: str
@@ -77,6 +82,7 @@ class Engine(Frozen):
     split: Split
     windowed_cache: WindowedCache
     share_of: ShareOf = "total"
+    towers: Towers = "loaded"
     batch_defaults: tuple[BatchDefaults, ...] = ()
     parameters: Mapping[str, Parameter]
     untied_head_formats: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ def engine(engine_id: str) -> Engine:
         raise KeyError(f"unknown engine {engine_id!r}; known: {', '.join(_engines())}") from None
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def version_numbers(text: str) -> tuple[int, ...]:
     """The first version number in a text: "0.8.5.post1" -> (0, 8, 5); "1691 (7082d24)" -> (1691,)."""
     found = re.search(r"\d+(?:\.\d+)*", text)
     return tuple(int(part) for part in found.group().split(".")) if found else ()
@@ -59,7 +59,7 @@ def _selects(rule: VersionRule, name: str, version: str) -> bool:
         return False
     if rule.below is None:
         return True
-    numbers = _numbers(version)
+    numbers = version_numbers(version)
     return bool(numbers) and numbers < rule.below
 
 

@@ -98,7 +98,7 @@ class EngineLayout(Frozen):
     """How an engine's kernel keeps a format in memory where that differs from the checkpoint.
 
     Expert sizes are rounded up after the tensor-parallel split; storages are replaced by id.
-    The conditions say on which GPUs the engine chooses it.
+    The conditions say on which GPUs, and from which version on, the engine chooses it.
     """
 
     id: str
@@ -111,6 +111,7 @@ class EngineLayout(Frozen):
     vendors: tuple[str, ...] = ()  # empty = any
     min_compute_capability: float | None = None  # NVIDIA's number
     max_compute_capability: float | None = None  # inclusive
+    from_version: tuple[int, ...] = ()  # of the engine; empty = every version
     source: str
 
 

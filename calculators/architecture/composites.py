@@ -13,11 +13,13 @@ from typing import Final
 from calculators.architecture.bag import Bag
 from calculators.architecture.encoders import (
     attention_weights,
+    cross_cache,
     cross_note,
     decoder_cache,
     headless,
     mlp_weights,
     read_bart,
+    seq2seq_caches,
 )
 from calculators.architecture.keys import Fields
 from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard, Weight
@@ -158,7 +160,8 @@ def _two_halves(
         outside = [*outside, *matrix(Role.LM_HEAD, vocab, d, Shard.VOCAB)]
     layers = [left] * encoder.integer("num_hidden_layers")
     for cache in _gemma_caches(decoder, every):
-        layers.append(Layer(right, (cache,), "full" if cache.window_tokens is None else "sliding"))
+        kept = (cache, cross_cache(2 * kv_heads * head, kv_heads))
+        layers.append(Layer(right, kept, "full" if cache.window_tokens is None else "sliding"))
     cross_note(f, 2 * kv_heads * head * decoder.integer("num_hidden_layers"))
     return Architecture(
         model_type=f.model_type,
@@ -208,7 +211,7 @@ def _moonshine(f: Fields) -> Architecture:
         *matrix(Role.MLP_DOWN, d, ff, Shard.ROW, bias=True),
     )
     count = f.integer("decoder_num_hidden_layers")
-    layer = Layer(weights, decoder_cache(2 * kv_heads * head, kv_heads))
+    layer = Layer(weights, seq2seq_caches(2 * kv_heads * head, kv_heads))
     tied = f.flag("tie_word_embeddings", True)
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, 1), *bag.weights()]
     if not tied and not headless(f):
@@ -252,7 +255,7 @@ def _switch(f: Fields) -> Architecture:
         for i in range(count):
             is_sparse = bool(step) and (i % step == 1 or step == 1)
             mlp = sparse if is_sparse else dense
-            caches = decoder_cache(2 * inner, heads) if side == "decoder" else ()
+            caches = seq2seq_caches(2 * inner, heads) if side == "decoder" else ()
             weights = (*norms(d, 1, attentions + 1), *attention * attentions, *mlp)
             layers.append(Layer(weights, caches, mlp="moe" if is_sparse else "dense"))
     cross_note(f, 2 * inner * f.integer("num_decoder_layers", f.integer("num_layers")))
@@ -280,9 +283,11 @@ def _switch(f: Fields) -> Architecture:
 
 def _blip(f: Fields) -> Architecture:
     """BLIP for captions: a BERT decoder that attends to the image in every layer."""
-    text, vision = _required(f, "text_config"), vision_tower(_required(f, "vision_config"))
+    text, image = _required(f, "text_config"), _required(f, "vision_config")
+    vision = vision_tower(image)
     d, ff, vocab = text.integer("hidden_size"), text.integer("intermediate_size"), text.integer("vocab_size")
     heads, count = text.integer("num_attention_heads"), text.integer("num_hidden_layers")
+    seen = (image.integer("image_size") // image.integer("patch_size")) ** 2 + 1
     weights = (
         *norms(d, 2, 3),
         *attention_weights(d, d, d),
@@ -310,7 +315,7 @@ def _blip(f: Fields) -> Architecture:
         head_dim=d // heads,
         max_position_embeddings=text.integer("max_position_embeddings"),
         tied_embeddings=tied,
-        layers=(Layer(weights, decoder_cache(2 * d, heads)),) * count,
+        layers=(Layer(weights, seq2seq_caches(2 * d, heads, seen)),) * count,
         outside=tuple(outside),
         dtype=f.word("dtype", "float32"),
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from calculators.architecture.layout import Architecture, Cache, Layer, Role, Weight
+from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Weight
 
 #: Role -> the group it is reported under.
 GROUPS: Final[dict[Role, str]] = {
@@ -95,7 +95,7 @@ def kv_elements_per_token_growing(arch: Architecture) -> int:
         cache.elements_per_cell * count
         for layer, count in _distinct_layers(arch)
         for cache in layer.caches
-        if cache.window_tokens is None and cache.tokens_per_cell == 1
+        if cache.window_tokens is None and cache.tokens_per_cell == 1 and cache.kind is not CacheKind.CROSS
     )
 
 
@@ -119,12 +119,16 @@ def _tokens(tokens: Any) -> Any:
 
 
 def cache_elements(arch: Architecture, tokens: Any) -> Any:
-    """Cache and state of one sequence after `tokens` tokens [elements]; scalar or array like `tokens`."""
+    """Cache and state of one sequence after `tokens` tokens [elements]; scalar or array like `tokens`.
+
+    Of an encoder-decoder the decoder's own tokens: what is kept of the encoded input depends on the input.
+    """
     counted = _tokens(tokens)
     total = counted * 0
     for layer, count in _distinct_layers(arch):
         for cache in layer.caches:
-            total = total + _elements(cache, counted) * count
+            if cache.kind is not CacheKind.CROSS:
+                total = total + _elements(cache, counted) * count
     return total
 
 
@@ -134,6 +138,8 @@ def cache_elements_by_kind(arch: Architecture, tokens: Any) -> dict[str, Any]:
     sums: dict[str, Any] = {}
     for layer, count in _distinct_layers(arch):
         for cache in layer.caches:
+            if cache.kind is CacheKind.CROSS:
+                continue
             sums[cache.kind.value] = (
                 sums.get(cache.kind.value, counted * 0) + _elements(cache, counted) * count
             )

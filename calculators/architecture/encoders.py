@@ -1,8 +1,8 @@
 """Encoders (BERT and kin) and encoder-decoders (T5, BART, Whisper and kin).
 
 Encoders keep no generation cache. An encoder-decoder's decoder caches keys and values of its own tokens like
-any decoder; the keys and values of the encoded input are a fixed extra that depends on the input's length and
-are named in the assumptions.
+any decoder, and keys and values of the encoded input in a cache of its own kind (CROSS), which
+`cache_elements` leaves out because it depends on the input.
 
 Source: the modelling classes of transformers 5.24.0, compared tensor by tensor on the meta device.
 """
@@ -376,11 +376,24 @@ def decoder_cache(elements: int, heads: int) -> tuple[Cache, ...]:
     return (Cache(CacheKind.FULL, elements, kv_heads=heads),)
 
 
+def cross_cache(elements: int, heads: int, input_tokens: int | None = None) -> Cache:
+    """What a decoder layer keeps of the encoded input: `elements` per input token, K and V together.
+
+    `input_tokens`: length of the encoder's output when the architecture fixes it.
+    """
+    return Cache(CacheKind.CROSS, elements, window_tokens=input_tokens, kv_heads=heads)
+
+
+def seq2seq_caches(elements: int, heads: int, input_tokens: int | None = None) -> tuple[Cache, ...]:
+    """Both caches of a decoder layer: of its own tokens, and of the encoded input."""
+    return (*decoder_cache(elements, heads), cross_cache(elements, heads, input_tokens))
+
+
 def cross_note(f: Fields, per_token: int) -> None:
-    """State that the fixed cache of the encoded input is left out."""
+    """State that `cache_elements` leaves the encoded input out."""
     f.assume(
-        "the cache of the encoded input is not in the cache figures: "
-        f"{per_token:,} elements more per input token, fixed while generating"
+        "cache elements are those of the generated tokens: the encoded input keeps "
+        f"{per_token:,} elements per input token more, fixed while generating"
     )
 
 
@@ -442,7 +455,9 @@ def _normed(f: Fields, t: Seq2Seq) -> bool:
     return f.flag("normalize_embedding", t.embedding_norm) and t.embedding_norm
 
 
-def _bart_layers(f: Fields, side: str, d: int, *, cross: bool, k_bias: bool = True) -> tuple[Layer, ...]:
+def _bart_layers(
+    f: Fields, side: str, d: int, *, cross: bool, k_bias: bool = True, input_tokens: int | None = None
+) -> tuple[Layer, ...]:
     ff, count = f.integer(f"{side}_ffn_dim"), f.integer(f"{side}_layers")
     weights = (
         *norms(d, 2, 3 if cross else 2),
@@ -453,7 +468,7 @@ def _bart_layers(f: Fields, side: str, d: int, *, cross: bool, k_bias: bool = Tr
     if not cross:
         return (Layer(weights),) * count
     heads = f.integer("decoder_attention_heads")
-    return (Layer(weights, decoder_cache(2 * d, heads)),) * count
+    return (Layer(weights, seq2seq_caches(2 * d, heads, input_tokens)),) * count
 
 
 def _led(f: Fields) -> Architecture:
@@ -485,7 +500,7 @@ def _t5(f: Fields) -> Architecture:
         mlp_weights(d, ff, gated=gated, bias=False),
     )
     encoder_layer = Layer((*norms(d, 1, 2), *attention, *mlp, *everywhere))
-    caches = decoder_cache(2 * inner, f.integer("num_heads"))
+    caches = seq2seq_caches(2 * inner, f.integer("num_heads"))
     decoder_layer = Layer((*norms(d, 1, 3), *attention, *attention, *mlp, *everywhere), caches)
     only_encoder = _class_name(f).endswith("EncoderModel")
     tied = f.flag("tie_word_embeddings", True)
@@ -519,7 +534,9 @@ def _t5(f: Fields) -> Architecture:
 def _whisper(f: Fields) -> Architecture:
     """Whisper: an audio encoder, and a decoder whose keys have no bias."""
     d, vocab, heads = f.integer("d_model"), f.integer("vocab_size"), f.integer("decoder_attention_heads")
-    decoder = _bart_layers(f, "decoder", d, cross=True, k_bias=False)
+    # The encoder pads every clip to 30 seconds and halves the frames: always this many output tokens.
+    heard = f.integer("max_source_positions", 1500)
+    decoder = _bart_layers(f, "decoder", d, cross=True, k_bias=False, input_tokens=heard)
     outside: list[Weight] = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB)]
     outside.append(Weight(Role.POSITION, (f.integer("max_target_positions"), d)))
     outside += norms(d, 2)
@@ -559,7 +576,7 @@ def _cohere_asr(f: Fields) -> Architecture:
     attention = attention_weights(d, heads * head, kv_heads * head, bias=bias)
     layer = Layer(
         (*norms(d, 2, 3), *attention, *attention, *mlp_weights(d, ff)),
-        decoder_cache(2 * kv_heads * head, kv_heads),
+        seq2seq_caches(2 * kv_heads * head, kv_heads),
     )
     outside: list[Weight] = [
         Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB),

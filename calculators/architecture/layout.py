@@ -96,7 +96,7 @@ class CacheKind(StrEnum):
     COMPRESSED = "compressed"
     STATE = "state"  # recurrent / linear-attention matrix state
     CONV = "conv"  # short convolution columns of a state layer
-    CROSS = "cross"
+    CROSS = "cross"  # keys and values of an encoder's output
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,7 @@ class Cache:
 
     Cells held for n tokens: min(n // tokens_per_cell, window_tokens).
     Elements = elements_per_cell * cells + fixed_elements.
+    CROSS counts the tokens of the encoded input: `window_tokens` of them when the encoder fixes its length.
     """
 
     kind: CacheKind

@@ -88,11 +88,16 @@ def support(spec: SpecRow, fmt: WeightFormat | KvFormat, arch: Architecture | No
 
 
 def engine_layout(
-    spec: SpecRow, fmt: WeightFormat, engine: str, arch: Architecture | None = None
+    spec: SpecRow,
+    fmt: WeightFormat,
+    engine: str,
+    arch: Architecture | None = None,
+    version: tuple[int, ...] | None = None,
 ) -> EngineLayout | None:
     """The layout in which an engine keeps a format on this GPU; None when as in the checkpoint.
 
-    Layouts of storages that the format (or the checkpoint `arch`) does not use change nothing.
+    `version` are the engine's version numbers, None for its newest. Layouts of storages that the format (or
+    the checkpoint `arch`) does not use change nothing.
     """
     number, _ = _compute_capability(spec)
     used = {rule.storage.id for rule in fmt.rules}
@@ -102,6 +107,7 @@ def engine_layout(
         if (
             layout.engine == engine
             and used & set(layout.applies_to)
+            and (version is None or version >= layout.from_version)
             and (not layout.vendors or _known(spec, "vendor") in layout.vendors)
             and _within(layout.min_compute_capability, layout.max_compute_capability, number)
         ):

@@ -172,7 +172,14 @@ def _fixed_elements(part: _Part) -> float:
 
 
 def cells_of(deployment: Deployment, cache: Cache, tokens: NDArray[np.float64]) -> Number:
-    """Cells one layer holds for one sequence of `tokens` tokens."""
+    """Cells one layer holds for one sequence of `tokens` tokens.
+
+    Cross-attention holds the encoded input: as many tokens as the encoder always makes, else one input of
+    max_model_len tokens.
+    """
+    if cache.kind is CacheKind.CROSS:
+        fixed = cache.window_tokens
+        return full_cells(deployment, tokens if fixed is None else np.full_like(tokens, fixed))
     if cache.tokens_per_cell > 1:
         tokens = tokens // cache.tokens_per_cell
     if cache.window_tokens is None:
@@ -249,7 +256,8 @@ def bytes_per_token(deployment: Deployment) -> float:
     """Cache bytes one token takes on the fullest device while every layer still grows [byte].
 
     In models that mix kinds of layers, vLLM's pool counts every layer (padding included) at the width of its
-    attention layers: that is the figure behind its "GPU KV cache size" line.
+    attention layers: that is the figure behind its "GPU KV cache size" line. Cross-attention shares the
+    blocks and is not in it (github.com/mlcommons/inference_results_v5.1, Whisper: 163,840 B a token).
     """
     shape = shape_of(deployment.architecture)
     engine = deployment.engine
@@ -264,6 +272,7 @@ def bytes_per_token(deployment: Deployment) -> float:
             * cache_element_bytes(deployment, c)
             * cache_share(c, ways)
             for c in layer_class.caches
+            if c.kind is not CacheKind.CROSS
         )
         per_layer.append(size)
     pooled = "group_padding_limit" in engine.parameters

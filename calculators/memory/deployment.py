@@ -46,6 +46,7 @@ class Options:
     memory_share: gpu_memory_utilization, mem_fraction_static or free_gpu_memory_fraction.
     prompt_tokens: longest prompt processed at once by engines without chunked prefill [token].
     experts_on_cpu: routed experts stay in CPU memory (llama.cpp --cpu-moe).
+    images: load the image and audio encoders where they are a file of their own (llama.cpp --mmproj).
     """
 
     memory_share: float | None = None
@@ -57,6 +58,7 @@ class Options:
     swa_full: bool = False
     prompt_tokens: int | None = None
     experts_on_cpu: bool = False
+    images: bool = False
 
 
 @dataclass(frozen=True)

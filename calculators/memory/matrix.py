@@ -23,7 +23,7 @@ from calculators.memory.report import _budget, verdict_of
 from calculators.memory.search import LARGEST_TENSOR_PARALLEL, Fleet, on_fleet
 from calculators.memory.split import refusal
 from calculators.memory.weights import device_weights
-from calculators.memory.work import rope_piece, work_pieces
+from calculators.memory.work import held_pieces, work_pieces
 from gpu_data.engine_schemas import Engine, ErrorBand
 from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 
@@ -124,9 +124,8 @@ def _plane(
     """(needed, budget) of [gpu, format] for one count."""
     engine = deployment.engine
     weights = _weights(deployment, len(capacity), formats, layouts)  # [device, gpu, format]
-    rope = rope_piece(deployment)
-    if rope is not None:
-        weights = weights + np.asarray(rope.bytes)[0]
+    for piece in held_pieces(deployment):
+        weights = weights + with_dims(piece.bytes, 2)
     cache = _per_device(cache_pieces(deployment), weights.shape[0], len(capacity))
     if "fused_qkv_copy" in engine.parameters:
         work = np.stack(

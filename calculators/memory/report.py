@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Role
+from calculators.architecture.layout import CacheKind
 from calculators.memory.cache import batch_defaults, cache_pieces
 from calculators.memory.deployment import (
     DOES_NOT_FIT,
@@ -24,8 +24,8 @@ from calculators.memory.deployment import (
 )
 from calculators.memory.shape import shape_of
 from calculators.memory.split import refusal
-from calculators.memory.weights import device_weights
-from calculators.memory.work import rope_piece, work_pieces
+from calculators.memory.weights import TOWER_BYTES, device_weights, tower_elements
+from calculators.memory.work import held_pieces, work_pieces
 
 
 def pieces_of(deployment: Deployment) -> tuple[Piece, ...]:
@@ -45,7 +45,7 @@ def _weight_pieces(deployment: Deployment) -> list[Piece]:
         if engine.split == "layers"
         else f"tensor parallel {tp}, pipeline parallel {pp}"
     )
-    found = [
+    return [
         Piece(
             f"weights, {fmt.label}",
             "weights",
@@ -53,12 +53,9 @@ def _weight_pieces(deployment: Deployment) -> list[Piece]:
             "sum over tensors of bytes in the format x share of one GPU",
             lambda: f"{shape.n_layers} layers and tables, {how}{place}: {_list(sizes)}",
             fmt.source,
-        )
+        ),
+        *held_pieces(deployment),
     ]
-    rope = rope_piece(deployment)
-    if rope is not None:
-        found.append(rope)
-    return found
 
 
 def _list(sizes: NDArray[np.float64]) -> str:
@@ -195,7 +192,13 @@ def _assumptions(deployment: Deployment) -> tuple[str, ...]:
         found.append(f"{gpu.name}: memory a program sees is assumed, not measured")
     if gpu.unified:
         found.append(f"{gpu.name}: memory is shared with the CPU; the operating system's part is not counted")
-    towers = (Role.VISION, Role.AUDIO)
-    if any(w.role in towers for w in arch.outside) and deployment.engine.split == "tensor":
+    towers = tower_elements(arch)
+    if towers and deployment.engine.towers == "separate" and not deployment.options.images:
+        size = towers * TOWER_BYTES / GIB
+        found.append(f"text only: the image or audio encoder (mmproj file, {size:.2f} GiB) is not loaded")
+    elif towers:
         found.append("activations of image and audio encoders are not counted")
+    caches = [c for layer in {id(x): x for x in arch.layers}.values() for c in layer.caches]
+    if any(c.kind is CacheKind.CROSS and c.window_tokens is None for c in caches):
+        found.append("cross-attention cache: an encoded input of max_model_len tokens for every sequence")
     return tuple(found)

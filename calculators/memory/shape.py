@@ -26,7 +26,8 @@ class LayerClass:
     @property
     def window(self) -> int | None:
         """The window, when every growing cache has one."""
-        windows = [c.window_tokens for c in self.caches if c.elements_per_cell]
+        growing = (c for c in self.caches if c.elements_per_cell and c.kind is not CacheKind.CROSS)
+        windows = [c.window_tokens for c in growing]
         found = [w for w in windows if w is not None]
         return max(found) if found and len(found) == len(windows) else None
 

@@ -7,12 +7,34 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture, Role, Shard
+from calculators.architecture.layout import Architecture, CacheKind, Role, Shard
 from calculators.formats import tensor_bytes, weights_bytes
 from calculators.memory.shape import Shape, shape_of, shard_factor
 from calculators.memory.split import Stages, layer_split, pipeline_stages
 from gpu_data.engine_schemas import Engine
 from gpu_data.format_schemas import EngineLayout, WeightFormat
+
+TOWERS = frozenset({Role.VISION, Role.AUDIO, Role.PROJECTOR})
+TOWER_BYTES = 2  # an mmproj file is F16
+
+
+def tower_elements(arch: Architecture) -> int:
+    """Parameters of the image and audio encoders a language model works without [elements].
+
+    0 for an encoder-decoder, whose decoder attends to the encoder in every step.
+    """
+    distinct = {id(layer): layer for layer in arch.layers}.values()
+    if any(c.kind is CacheKind.CROSS for layer in distinct for c in layer.caches):
+        return 0
+    return sum(w.elements for w in arch.outside if w.role in TOWERS)
+
+
+def stored_bytes(arch: Architecture, fmt: WeightFormat, engine: Engine) -> float:
+    """Size of the file or files an engine loads a model from, without a separate encoder [byte]."""
+    stored = weights_bytes(arch, fmt)
+    if engine.towers == "loaded" or not tower_elements(arch):
+        return stored.total_bytes
+    return stored.total_bytes - sum(size for w, size in stored.outside if w.role in TOWERS)
 
 
 def stages_for(shape: Shape, engine: Engine, tp: int, pp: int) -> Stages:
@@ -51,7 +73,8 @@ def device_weights(
 
     Split tensors count their share, copied ones whole: norms and routers, KV projections when there are fewer
     KV heads than GPUs, MLA's down-projections. A tied embedding is held once, but again by the last stage of
-    a pipeline, and llama.cpp always holds it as output tensor on a GPU and as embedding on the CPU.
+    a pipeline, and llama.cpp always holds it as output tensor on a GPU and as embedding on the CPU. Encoders
+    that are a file of their own are not counted here.
     """
     keys = _Keyed(arch), _Keyed(fmt), _Keyed(engine), _Keyed(layout)
     return _device_weights(*keys, tp, pp, expert_parallel, experts_on_cpu)
@@ -85,6 +108,7 @@ def _device_weights(
         per_layer += sizes * shard_factor(shard, shape.kv_heads, ways, shape.experts, expert_parallel)
     total = stages.layer_of_stage @ per_layer
 
+    separate = engine.towers == "separate" and tower_elements(arch) > 0
     has_head = any(w.role is Role.LM_HEAD for w, _ in stored.outside)
     for weight, size in stored.outside:
         share = size / ways if weight.shard in (Shard.VOCAB, Shard.COLUMN, Shard.ROW) else size
@@ -98,8 +122,8 @@ def _device_weights(
             total = total + place * share
         elif weight.role is Role.POSITION:
             total = total + stages.embedding * share
-        elif weight.role in (Role.VISION, Role.AUDIO, Role.PROJECTOR):
-            total = total + _first(stages) * share
+        elif weight.role in TOWERS:
+            total = total + _first(stages) * (0.0 if separate else share)
         else:
             total = total + stages.head * share
     return total

@@ -17,7 +17,7 @@ from calculators.memory.cache import (
 from calculators.memory.deployment import MIB, Deployment, Number, Piece, total_of, with_dims
 from calculators.memory.shape import Shape, shape_of
 from calculators.memory.split import Stages
-from calculators.memory.weights import qkv_bytes, rope_table_bytes, stages_for
+from calculators.memory.weights import TOWER_BYTES, qkv_bytes, rope_table_bytes, stages_for, tower_elements
 
 HALF = 2  # byte of a 16-bit activation
 SINGLE = 4  # byte of a 32-bit activation
@@ -183,6 +183,31 @@ def rope_piece(deployment: Deployment) -> Piece | None:
         lambda: f"{positions:,} x {head_dim} x {width:g} B",
         engine.source_of("rope_table_bytes"),
     )
+
+
+def tower_piece(deployment: Deployment) -> Piece | None:
+    """Image and audio encoders that are a file of their own, on the first GPU, when images are wanted."""
+    engine = deployment.engine
+    elements = tower_elements(deployment.architecture)
+    if not elements or engine.towers == "loaded" or not deployment.options.images:
+        return None
+    devices = deployment.gpus if engine.split == "layers" else deployment.pipeline_parallel_size
+    size = np.zeros(devices)
+    size[0] = elements * TOWER_BYTES
+    return Piece(
+        "image and audio encoder (mmproj, F16)",
+        "weights",
+        size,
+        "parameters of the encoder x bytes",
+        lambda: f"{elements:,} x {TOWER_BYTES} B",
+        "llama.cpp docs/multimodal.md: --mmproj",
+    )
+
+
+def held_pieces(deployment: Deployment) -> list[Piece]:
+    """What an engine holds all the time beside the weights proper, whatever the weight format."""
+    found = (rope_piece(deployment), tower_piece(deployment))
+    return [piece for piece in found if piece is not None]
 
 
 # ---------------------------------------------------------------- llama.cpp

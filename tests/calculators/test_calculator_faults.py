@@ -96,12 +96,6 @@ def deployment(
     )
 
 
-def text_only(of: Deployment, model_id: str) -> Deployment:
-    """The same with the language model alone: in GGUF the vision tower is a file of its own (mmproj)."""
-    config = model_config(model_id)
-    return of.but(architecture=read_config({**config["text_config"], "architectures": ["ForCausalLM"]}))
-
-
 # Cache per token. Exact.
 
 
@@ -353,8 +347,9 @@ def test_total_of_qwen_3_6_27b_with_four_sequences() -> None:
 @fault("B17")
 def test_total_of_qwen_3_6_27b_in_q4_k_m() -> None:
     """17.6 GiB allocated, not 24.83: one slot of 65,536, cache in q8_0."""
-    chosen = deployment("qwen3.6-27b", "gguf-q4_k_m", "rtx-3090-24gb", kv="q8_0", max_model_len=65_536)
-    report = estimate(text_only(chosen, "qwen3.6-27b"))
+    report = estimate(
+        deployment("qwen3.6-27b", "gguf-q4_k_m", "rtx-3090-24gb", kv="q8_0", max_model_len=65_536)
+    )
     assert report.needed_bytes / GIB == pytest.approx(17.6, rel=0.05)
     assert report.verdict == FITS
 
@@ -362,9 +357,8 @@ def test_total_of_qwen_3_6_27b_in_q4_k_m() -> None:
 @fault("B18")
 def test_qwen_3_5_9b_in_q8_0_fits_a_16_gb_card() -> None:
     """8.5 measured at 8k (the thread says GB; tools of this kind print GiB), so a 16 GB card has room."""
-    chosen = deployment("qwen3.5-9b", "gguf-q8_0", "rtx-4060-ti-16gb", max_model_len=8_192)
-    assert estimate(chosen).verdict == FITS
-    report = estimate(text_only(chosen, "qwen3.5-9b"))
+    report = estimate(deployment("qwen3.5-9b", "gguf-q8_0", "rtx-4060-ti-16gb", max_model_len=8_192))
+    assert report.verdict == FITS
     assert report.needed_bytes / GIB == pytest.approx(8.5, rel=0.08)
 
 
@@ -380,9 +374,7 @@ def test_gemma_3_27b_at_128k_is_far_from_139_gb() -> None:
 @fault("B22")
 def test_gemma_3_4b_at_128k_as_logged() -> None:
     """5,305 MiB = 2,367 weights + 2,734 cache + 203 compute, not 3.0 GB; we add the CUDA context."""
-    chosen = deployment("gemma-3-4b", "gguf-q4_k_m", "rtx-4090-24gb", max_model_len=131_072)
-    assert estimate(chosen).kv_bytes == pytest.approx(2_734 * MIB, abs=0.5 * MIB)
-    report = estimate(text_only(chosen, "gemma-3-4b"))
+    report = estimate(deployment("gemma-3-4b", "gguf-q4_k_m", "rtx-4090-24gb", max_model_len=131_072))
     assert report.kv_bytes / MIB == pytest.approx(2_734, abs=0.5)
     assert report.weights_bytes / MIB == pytest.approx(2_367, rel=0.01)
     assert report.activation_bytes / MIB > 203

@@ -33,13 +33,13 @@ def test_weights_median(summary):
     assert summary["quantities"]["weights_gib_per_gpu"]["median_abs_error_pct"] <= 1.0
 
 
-def test_weights_beyond_four_per_cent_are_these_three(results):
+def test_weights_beyond_four_per_cent_are_these_four(results):
     """m007, m008: one AWQ checkpoint on a fork for AMD gfx906, 6 GiB more than any int4 layout explains.
 
-    m038: buffers of LoRA adapters, which no input column mentions.
+    m004, m038: buffers of LoRA adapters, which no input column mentions.
     """
     far = {line.id for line in lines_of(results, "weights_gib_per_gpu") if abs(line.error_pct) > 4}
-    assert far == {"m007", "m008", "m038"}
+    assert far == {"m004", "m007", "m008", "m038"}
 
 
 def test_cache_bytes_are_exact(results):
@@ -93,31 +93,36 @@ def test_refused_verdicts_name_a_missing_input(results):
                 assert line.refused.startswith(("gpu", "model_hf_id")), line
 
 
-# ---------------------------------------------------------------- rows read after the formulas stood
+# ---------------------------------------------------------------- more rows of public tables
+# Not a held-out set: several of these tables were read while the formulas were derived.
 
 
 @pytest.fixture(scope="module")
-def unseen():
+def more():
     return list(predict_file(MORE, CONFIGS))
 
 
-def test_unseen_rows_total_used(unseen):
-    errors = [abs(line.error_pct) for line in lines_of(unseen, "total_used_mib", "total_used_gb")]
+def test_more_rows_total_used(more):
+    errors = [abs(line.error_pct) for line in lines_of(more, "total_used_mib", "total_used_gb")]
     assert len(errors) >= 250
     assert np.median(errors) <= 1.0
     assert np.percentile(errors, 90) <= 5.0
 
 
-def test_unseen_rows_verdicts(unseen):
-    found = summarise(unseen)["verdicts"]
+def test_more_rows_verdicts(more):
+    found = summarise(more)["verdicts"]
     answered = found["right"] + found["tight"] + found["wrong"]
     assert answered >= 400
     assert found["right"] / (found["right"] + found["wrong"]) >= 0.97
     assert found["tight"] / answered <= 0.15
 
 
-def test_unseen_rows_sampler_peak(unseen):
-    """Peaks set by the sampler, six sizes of vocabulary and batch; m-rows with an image encoder apart."""
-    lines = [line for line in lines_of(unseen, "activation_peak_gib") if "VL" not in line.id]
-    assert len(lines) >= 5
-    assert max(abs(line.error_pct) for line in lines) <= 5.0
+def test_more_rows_sampler_peak(more):
+    """Peaks set by the sampler, six sizes of vocabulary and batch; the row with an image encoder apart.
+
+    All are runs with LoRA, which adds to the weights and not to the sampler, so suspect rows count here.
+    """
+    lines = [line for result in more for line in result.lines if line.quantity == "activation_peak_gib"]
+    errors = [abs(line.error_pct) for line in lines if "VL" not in line.id]
+    assert len(errors) >= 5
+    assert max(errors) <= 5.0
