@@ -10,7 +10,7 @@ from calculators.architecture import inkling, mixers, mlps, states, towers
 from calculators.architecture.byte_latent import read_byte_latent
 from calculators.architecture.extras import LAYER_EXTRAS, OUTSIDE_EXTRAS
 from calculators.architecture.keys import LISTED_PER_LAYER, TEXT_KEYS, Fields, has_lm_head, task_outputs
-from calculators.architecture.layout import Architecture, Layer, Role, Shard, Weight
+from calculators.architecture.layout import Architecture, ConfigRefused, Layer, Role, Shard, Weight
 from calculators.architecture.pieces import Part, matrix, norms, vector
 from calculators.architecture.plan import (
     flag,
@@ -80,22 +80,32 @@ def read_config(config: Mapping[str, object]) -> Architecture:
     Raises ConfigRefused, naming the field, when something needed is missing or cannot be meant.
     """
     root = Fields.root(config)
+    try:
+        arch = _read(root)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigRefused):
+            raise
+        # A combination of values that no check foresaw: still an answer in words, never a traceback.
+        raise ConfigRefused("config", f"holds values that do not fit together ({error})") from error
+    return replace(arch, quantization=read_quantization(config), assumptions=root.notes.lines())
+
+
+def _read(root: Fields) -> Architecture:
     special = READERS.get(root.model_type)
     if special is not None:
-        arch = special(root)
-    else:
-        owner, text = language_fields(root)
-        if text is not root and root.model_type and not root.known:
-            root.assume(
-                f"model_type {root.model_type!r} is not known: its language model is read by its keys, "
-                "and what else it holds only as far as its keys describe it"
-            )
-        traits = family_traits(text)
-        arch = decoder(root, owner, text, traits)
-        note_unread(text)
-        for part in root.unread_parts():
-            root.assume(f"{part} is not counted")
-    return replace(arch, quantization=read_quantization(config), assumptions=root.notes.lines())
+        return special(root)
+    owner, text = language_fields(root)
+    if text is not root and root.model_type and not root.known:
+        root.assume(
+            f"model_type {root.model_type!r} is not known: its language model is read by its keys, "
+            "and what else it holds only as far as its keys describe it"
+        )
+    traits = family_traits(text)
+    arch = decoder(root, owner, text, traits)
+    note_unread(text)
+    for part in root.unread_parts():
+        root.assume(f"{part} is not counted")
+    return arch
 
 
 def note_unread(text: Fields) -> None:

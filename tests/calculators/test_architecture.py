@@ -230,6 +230,7 @@ junk = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(model_ids)
 def test_groups_sum_to_the_total_and_active_is_no_more(model_id: str) -> None:
     arch = read_config(config_of(model_id))
@@ -237,6 +238,7 @@ def test_groups_sum_to_the_total_and_active_is_no_more(model_id: str) -> None:
     assert 0 < params_active(arch) <= params_total(arch)
 
 
+@settings(deadline=None)
 @given(model_ids, st.integers(0, 2**21), st.integers(0, 2**21))
 def test_more_context_never_needs_less_cache(model_id: str, first: int, second: int) -> None:
     arch = read_config(config_of(model_id))
@@ -245,6 +247,7 @@ def test_more_context_never_needs_less_cache(model_id: str, first: int, second: 
     assert cache_elements(arch, high) - cache_elements(arch, 0) >= kv_elements_per_token_growing(arch) * high
 
 
+@settings(deadline=None)
 @given(model_ids, st.lists(st.integers(0, 2**21), min_size=1, max_size=5))
 def test_arrays_give_what_scalars_give(model_id: str, tokens: list[int]) -> None:
     arch = read_config(config_of(model_id))
@@ -254,6 +257,7 @@ def test_arrays_give_what_scalars_give(model_id: str, tokens: list[int]) -> None
     assert sum(kinds.values()) == cache_elements(arch, tokens[0])
 
 
+@settings(deadline=None)
 @given(model_ids, st.dictionaries(st.from_regex(r"zz_[a-z]{1,6}", fullmatch=True), junk, max_size=4))
 def test_unknown_extra_keys_do_not_change_counts(model_id: str, extra: dict[str, Any]) -> None:
     config = config_of(model_id)
