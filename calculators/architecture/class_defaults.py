@@ -2,7 +2,8 @@
 
 Configs published on the Hub often hold only what differs from their configuration class, so a missing key
 means "the class default". Only keys that change tensor shapes, layer layouts or caches are listed; a key
-that is absent here is `None` or `False` in the class (`tie_word_embeddings` alone is listed when false).
+that is absent here is `None` or `False` in the class (of the false ones only `tie_word_embeddings` and
+`projectors_bias` are listed).
 
 A sub-config entry (`text_config`, `vision_config`, ...) gives the `model_type` to use when it names none, and
 the values that the composite class passes when the sub-config is absent (with `"merged": True`, also for keys
@@ -571,7 +572,8 @@ CLASS_DEFAULTS: dict[str, dict[str, object]] = {
         "mamba_d_head": "auto", "mamba_d_ssm": 1024, "mamba_d_state": 256, "mamba_expand": 2,
         "mamba_n_groups": 1, "mamba_n_heads": 128, "mamba_norm_before_gate": True,
         "max_position_embeddings": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
-        "num_key_value_heads": 8, "tie_word_embeddings": False, "vocab_size": 128000,
+        "num_key_value_heads": 8, "projectors_bias": False, "tie_word_embeddings": False,
+        "vocab_size": 128000,
     },
     "falcon_mamba": {
         "conv_kernel": 4, "expand": 2, "hidden_size": 768, "num_hidden_layers": 32, "state_size": 16,

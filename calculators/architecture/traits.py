@@ -709,7 +709,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "paddleocr_vl_text": Traits(qkv_bias="use_bias", out_bias="use_bias", mlp_bias="use_bias"),
     "molmo2_text": Traits(
-        qk_norm="qk_norm_type", out_bias=False, mlp_bias=False, extra_rows="additional_vocab_size"
+        qk_norm="qk_norm_type", out_bias=False, mlp_bias=False, extra_rows="additional_vocab_size", tie=False
     ),
     "step3p5": Traits(
         qk_norm="head",
