@@ -1,6 +1,7 @@
 """Command: measured rows against predictions, and config files against the reader.
 
 python -m calculators.validate memory FILE.csv --configs DIR [--json]
+python -m calculators.validate training|finetune FILE.csv [--json]
 python -m calculators.validate config FILE.json... [--context N] [--json]
 python -m calculators.validate bands FILE.csv... --configs DIR     (prints gpu_data/error_bands.toml)
 """
@@ -15,6 +16,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 DEFAULT_CONTEXT = 8192
+RUNS = {  # commands that read one table and print every row with its 80 % band
+    "training": "predict speed, MFU and GPU-hours of training runs",
+    "finetune": "predict the peak memory of fine-tuning runs",
+}
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
@@ -25,6 +30,8 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
         return _config(chosen.files, chosen.context, stream)
     if chosen.command == "bands":
         return _bands(chosen.files, chosen.configs, stream)
+    if chosen.command in RUNS:
+        return _runs(chosen.command, chosen.file, chosen.json, stream)
     return _memory(chosen.file, chosen.configs, chosen.json, stream)
 
 
@@ -50,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     bands.add_argument(
         "--configs", type=Path, required=True, help="folder of config.json files, / written --"
     )
+    for name, what in RUNS.items():
+        runs = commands.add_parser(name, help=what)
+        runs.add_argument("file", type=Path, help="CSV file of measured rows")
+        runs.add_argument("--json", action="store_true", help="JSON lines, the summary last")
     return parser
 
 
@@ -113,6 +124,36 @@ def _memory(path: Path, configs: Path, as_lines: bool, stream: TextIO) -> int:
         _print(stream, {"summary": summary})
     else:
         stream.write(_summary_text(summary))
+    return 0
+
+
+def _runs(command: str, path: Path, as_lines: bool, stream: TextIO) -> int:
+    from importlib import import_module
+
+    from calculators.validate_rows import RowRefused
+    from calculators.validate_runs import as_json, line_text, summarise, summary_text
+
+    table = import_module(f"calculators.validate_{command}")
+    results = []
+    try:
+        for result in table.predict_file(path):
+            results.append(result)
+            for line in result.lines:
+                if as_lines:
+                    _print(stream, as_json(line))
+                else:
+                    stream.write(line_text(line, result.part) + "\n")
+            if not as_lines:
+                for assumption in result.assumptions:
+                    stream.write(f"       assumed: {assumption}\n")
+    except RowRefused as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    summary = summarise(results, table.QUANTITIES)
+    if as_lines:
+        _print(stream, {"summary": summary})
+    else:
+        stream.write(summary_text(summary))
     return 0
 
 

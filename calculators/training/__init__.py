@@ -1,0 +1,1 @@
+"""Training and fine-tuning: memory per GPU, speed, days, GPU-hours and energy."""

@@ -1,0 +1,277 @@
+"""Predicts the peak memory of measured fine-tuning runs, row by row.
+
+python -m calculators.validate finetune FILE.csv [--json]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from calculators.memory import VERDICTS, GpuMemory
+from calculators.training.memory import GIB, TrainingReport, estimate
+from calculators.training.setup import Parallel, Training
+from calculators.validate_gpu import match_gpu
+from calculators.validate_rows import MeasuredRow, RowRefused
+from calculators.validate_runs import (
+    Line,
+    RowResult,
+    find_architecture,
+    find_gpu,
+    line,
+    measured_value,
+    read_rows,
+    refused_line,
+)
+from gpu_data.format_schemas import WeightFormat
+from gpu_data.formats import weight_format
+from gpu_data.training import (
+    framework_named,
+    optimizer_named,
+    precision_named,
+    published_config,
+    training_tables,
+)
+from gpu_data.training_schemas import Checkpointing, Framework, PublishedConfig
+
+QUANTITIES = ("peak_gib_per_gpu", "oom")
+COLUMNS = ("id", "method", "model", "precision", "peak_gib_per_gpu")
+GB = 1e9
+
+# First pattern found decides; the order puts the longer word first.
+_METHODS = (
+    (r"adapter-?v2", "adapter-v2"),
+    (r"adapter", "adapter"),
+    (r"q-?lora|qoft", "qlora"),
+    (r"lora|oft", "lora"),
+    (r"full|pretrain", "full"),
+)
+_CHECKPOINTING: tuple[tuple[str, Checkpointing], ...] = (
+    (r"^(no|false|none|off)$", "none"),
+    (r"selective|\bop\b", "selective"),
+    (r"^(yes|true|full|on|unsloth)$", "full"),
+)
+_BASES = (
+    (r"nf4|fp4|4.?bit", "bnb-nf4"),
+    (r"int8|8.?bit", "bnb-int8"),
+)
+# Words of the free-text column that name a technique -> how the run changes.
+_TECHNIQUES: tuple[tuple[str, dict[str, object]], ...] = (
+    (r"cut cross|fused (linear )?(cross|loss)|liger", {"logit_bytes": 0.5}),
+    (r"optimi[sz]er (step )?in(to)? (the )?backward|fused optimi[sz]er", {"fused_step": True}),
+    (r"activation offload", {"offload_activations": True}),
+    (r"zero-?3 with cpu offload|cpu offload with", {"offload": "all"}),
+    (r"cpu offload", {"offload": "optimizer"}),
+)
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """What a row trains, and what had to be assumed."""
+
+    training: Training
+    gpu: GpuMemory | None
+    assumptions: tuple[str, ...]
+
+
+def first_match(text: str, table: tuple[tuple[str, str], ...]) -> str | None:
+    """The value of the first pattern found in a text."""
+    lowered = text.lower().strip()
+    return next((value for pattern, value in table if re.search(pattern, lowered)), None)
+
+
+def _base(precision: str, method: str) -> WeightFormat | None:
+    lowered = precision.lower()
+    if "nvfp4" in lowered:
+        return weight_format("nvfp4")
+    if "2-bit" in lowered:
+        raise RowRefused(f"precision: {precision!r} is no format known here for a frozen base")
+    found = first_match(precision, _BASES)
+    if found is None and method == "qlora":
+        found = "bnb-nf4"
+    return None if found is None or method == "full" else weight_format(found)
+
+
+def sequence_length(row: MeasuredRow, framework: Framework) -> tuple[int, str]:
+    """(tokens, assumption): the first number of the cell, else the framework's."""
+    text = row.text("seq_len")
+    number = re.match(r"\s*(\d+)", text)
+    if number:
+        value = int(number.group(1))
+        if not 1 <= value <= 2**24:
+            raise RowRefused(f"seq_len: {text!r} is no number of tokens")
+        return value, ""
+    return (
+        framework.default_seq_len,
+        f"seq_len: {text or 'empty'}, {framework.default_seq_len} tokens assumed",
+    )
+
+
+def row_framework(row: MeasuredRow) -> tuple[Framework, str]:
+    """(framework, assumption) of a row: named by its source or notes, else transformers."""
+    text = " ".join(
+        row.text(c) for c in ("source_url", "extra", "run", "org", "notes", "kind", "date", "method")
+    )
+    found = framework_named(text)
+    if found is not None:
+        return found, ""
+    return training_tables().frameworks["transformers"], "framework: not named, transformers assumed"
+
+
+def _checkpointing(row: MeasuredRow, framework: Framework, gpus: int) -> tuple[Checkpointing, str]:
+    stated = next((v for p, v in _CHECKPOINTING if re.search(p, row.text("grad_ckpt").lower().strip())), None)
+    if stated is not None:
+        return stated, ""
+    usual = framework.checkpointing
+    if gpus > 1 and framework.checkpointing_sharded is not None:
+        usual = framework.checkpointing_sharded
+    return usual, f"grad_ckpt: {row.text('grad_ckpt') or 'empty'}, {usual} as usual with {framework.label}"
+
+
+def _parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Parallel:
+    sizes = {name: int(n) for name, n in re.findall(r"\b(tp|pp|cp|ep)(\d+)", row.text("extra").lower())}
+    if gpus == 1:
+        return Parallel()
+    return Parallel(
+        gpus,
+        tensor=sizes.get("tp", 1),
+        pipeline=sizes.get("pp", 1),
+        context=sizes.get("cp", 1),
+        expert=sizes.get("ep", 1),
+        zero_stage=framework.zero_stage,
+        sequence_parallel=True,
+    )
+
+
+def prepare(row: MeasuredRow) -> PreparedRun:
+    """The run a row describes, from its input columns. Raises RowRefused naming what is missing."""
+    framework, assumed_framework = row_framework(row)
+    method = first_match(row.text("method"), _METHODS)
+    if method is None:
+        raise RowRefused(f"method: {row.text('method')!r} is not known")
+    arch, assumed_model = find_architecture(row.text("model"), row.number("params_b"))
+    notes = [assumed_framework, assumed_model]
+    gpus = row.count("n_gpus", 2**20) or 1
+    config = published_config(row.text("extra"), row.text("source_url"))
+    if config is not None and config.devices and config.devices < gpus:
+        notes.append(f"n_gpus: {gpus} in the machine, but {config.name} asks for {config.devices}")
+        gpus = config.devices
+    elif gpus > 1 and method in framework.one_gpu_methods:
+        notes.append(f"n_gpus: {gpus} in the machine, but {framework.note}")
+        gpus = 1
+    stated = precision_named(row.text("precision"))
+    precision = stated or training_tables().precisions[framework.precision]
+    if stated is None:
+        notes.append(f"precision: {row.text('precision') or 'empty'}, {precision.label} assumed")
+    named = optimizer_named(row.text("optimizer"))
+    optimizer = named or training_tables().optimizers[framework.optimizer]
+    if named is None:
+        notes.append(f"optimizer: {row.text('optimizer') or 'empty'}, {optimizer.label} assumed")
+    length, assumed_length = sequence_length(row, framework)
+    checkpointing, assumed_checkpointing = _checkpointing(row, framework, gpus)
+    batch = row.count("micro_batch", 2**20)
+    if batch is None:
+        notes.append("micro_batch: empty, 1 assumed")
+    rank = re.search(r"lora_r (\d+)", row.text("extra"))
+    training = Training(
+        arch,
+        framework,
+        precision,
+        optimizer,
+        training_tables().lora_targets,
+        method,
+        _base(row.text("precision"), method),
+        lora_rank=int(rank.group(1)) if rank else None,
+        seq_len=length,
+        micro_batch=batch or 1,
+        accumulation=2 if framework.accumulates else 1,
+        checkpointing=checkpointing,
+        parallel=_parallel(row, framework, gpus),
+    )
+    if config is not None:
+        notes.append(f"rank, targets and loss as {config.name} of {framework.label} sets them")
+        training = _configured(training, config)
+    for pattern, changes in _TECHNIQUES:
+        if re.search(pattern, row.text("extra").lower()):
+            training = training.but(**changes)
+            break
+    if training.method == "qlora" and training.base_format is not None and training.base_format.id == "nvfp4":
+        training = training.but(method="lora")
+    notes += [assumed_length, assumed_checkpointing]
+    return PreparedRun(training, _gpu(row), tuple(note for note in notes if note))
+
+
+def _is_bitsandbytes(training: Training) -> bool:
+    return training.base_format is not None and training.base_format.id.startswith("bnb")
+
+
+def _configured(training: Training, config: PublishedConfig) -> Training:
+    """The run with what its published configuration sets."""
+    usual = training_tables().frameworks["transformers"]
+    return training.but(
+        lora_rank=training.lora_rank or config.lora_rank,
+        targets=config.lora_targets,
+        accumulation=config.accumulation or training.accumulation,
+        quantized_experts=config.quantizes_experts or not _is_bitsandbytes(training),
+        offload_activations=config.offload_activations,
+        logit_bytes=usual.logit_bytes if config.fused_loss is False else None,
+    )
+
+
+def _gpu(row: MeasuredRow) -> GpuMemory | None:
+    gpu_id, _ = find_gpu(row.text("gpu"))
+    if gpu_id is None:
+        return None
+    known = match_gpu(gpu_id.replace("-", " "))
+    return None if known.capacity_bytes is None else GpuMemory(known.name, known.capacity_bytes, known.basis)
+
+
+def unit_bytes(row: MeasuredRow) -> float:
+    """Bytes of the unit the row's peak is printed in: 10^9 for GB, 2^30 for GiB and when nothing is said."""
+    text = row.text("unit_as_reported").lower()
+    return GB if re.match(r"gb\b", text) else GIB
+
+
+def predicted_peak_bytes(prepared: PreparedRun) -> float:
+    """The peak as the framework prints it [byte]: its tensors, or what its allocator reserves."""
+    report = estimate(prepared.training)
+    return float(report.allocated_bytes) * prepared.training.framework.reserved_factor
+
+
+def _part(row: MeasuredRow) -> str:
+    kind = row.text("kind").lower()
+    return "counted" if kind in ("", "measured") else kind
+
+
+def predict_row(row: MeasuredRow) -> RowResult:
+    """A line for the measured peak, or for running out of memory; predictions use the input columns only."""
+    quantities = [name for name in ("peak_gib_per_gpu",) if row.text(name)]
+    if not quantities and row.text("oom").lower() in ("yes", "true", "1"):
+        quantities = ["oom"]
+    try:
+        prepared = prepare(row)
+        report = estimate(prepared.training, prepared.gpu, dict(training_tables().constants))
+        if report.refused:
+            raise RowRefused(report.refused)
+        lines = tuple(_line(row, prepared, report, name) for name in quantities)
+    except RowRefused as error:
+        return RowResult(tuple(refused_line(row, name, str(error)) for name in quantities), _part(row), ())
+    return RowResult(lines, _part(row), prepared.assumptions)
+
+
+def _line(row: MeasuredRow, prepared: PreparedRun, report: TrainingReport, quantity: str) -> Line:
+    if quantity == "oom":
+        if prepared.gpu is None:
+            return refused_line(row, quantity, f"gpu: {row.text('gpu')!r} has no known capacity")
+        return Line(row.id, quantity, VERDICTS[int(report.verdict)], None, None, row.text("oom"), None, None)
+    band = training_tables().bands["peak_gib_per_gpu"]
+    predicted = predicted_peak_bytes(prepared) / unit_bytes(row)
+    return line(row, quantity, predicted, measured_value(row, quantity), (band.low, band.high))
+
+
+def predict_file(path: Path) -> Iterator[RowResult]:
+    """Results of all rows of a file. Raises RowRefused when the file cannot be read."""
+    for row in read_rows(path, COLUMNS):
+        yield predict_row(row)
