@@ -1,0 +1,76 @@
+"""The Benchmarks page in a real Chromium: ask, filter, share, phone, dark, accessibility."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page, expect
+
+from pages.ui.benchmarks_choices import LANES
+from tests.browser.conftest import opened, settled
+
+pytestmark = pytest.mark.browser
+
+CHART = ".js-plotly-plot .main-svg"
+TABLE = "[data-testid=stDataFrame] canvas"
+
+
+def test_ask_filter_and_share(page: Page, profile: Callable[..., BrowserContext], server: str) -> None:
+    opened(page, f"{server}/benchmarks", CHART)
+    expect(page.get_by_text("H100 PCIe 80GB has the highest speed")).to_be_visible()
+    page.get_by_role("radio", name=LANES["inference"]).click()
+    expect(page.get_by_text("round v6.0 (the newest with this benchmark)")).to_be_visible(timeout=10_000)
+    settled(page)
+    page.get_by_text("Filters", exact=True).click()
+    page.get_by_role("button", name="v5.1", exact=True).click()
+    expect(
+        page.get_by_text("rounds v5.1", exact=False).or_(page.get_by_text("round v5.1")).first
+    ).to_be_visible(timeout=10_000)
+    settled(page)
+    assert "lane=inference" in page.url
+    assert "rounds=v5-1" in page.url
+    takeaway = page.get_by_text(re.compile("has the highest throughput")).inner_text()
+    assert "v5.1" in takeaway
+    assert "v6.0" not in takeaway
+    other = opened(profile().new_page(), page.url, CHART)
+    assert other.get_by_text(re.compile("has the highest throughput")).inner_text() == takeaway
+
+
+def test_each_result_leads_to_its_source(page: Page, server: str) -> None:
+    """The table is a canvas; its accessible copy holds the cells."""
+    opened(page, f"{server}/benchmarks?lane=training", TABLE)
+    cells = page.locator("[data-testid=stDataFrame] [role=gridcell]").all_text_contents()
+    sources = [cell for cell in cells if "github.com/mlcommons/training_results_v5.1" in cell]
+    assert len(sources) >= 5
+
+
+@pytest.mark.parametrize(("mode", "lanes"), [("light", tuple(LANES)), ("dark", ("inference",))])
+def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
+    profile: Callable[..., BrowserContext], server: str, mode: str, lanes: tuple[str, ...]
+) -> None:
+    page = profile(390, 844, color_scheme=mode).new_page()
+    for lane in lanes:
+        opened(page, f"{server}/benchmarks?lane={lane}", CHART)
+        main = page.locator("[data-testid=stMain]")
+        assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+        outside = page.locator(".js-plotly-plot").evaluate(
+            """plot => { const b = plot.getBoundingClientRect();
+            return [...plot.querySelectorAll('text')].filter(t => t.textContent.trim()).filter(t => {
+              const r = t.getBoundingClientRect(); return r.left < b.left - 1 || r.right > b.right + 1;
+            }).map(t => t.textContent); }"""
+        )
+        assert outside == []
+        page.get_by_text("Filters", exact=True).click()
+        settled(page)
+        page.wait_for_timeout(400)  # the expander's own animation
+        found = [
+            f"{v['id']}: {json.dumps(node['html'])[:200]}"
+            for v in Axe().run(page).response["violations"]
+            if v["impact"] in ("serious", "critical")
+            for node in v["nodes"]
+        ]
+        assert not found
