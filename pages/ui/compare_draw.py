@@ -247,14 +247,17 @@ def _cell_sources(choice: Choice, gpu_id: str, column: compare_table.TableColumn
         if found.formula and found.origins:
             st.markdown(f"Computed as `{found.formula}` from:")
         for origin in found.origins:
-            title = f"[{_plain(origin.title)}]({origin.url})" if origin.url else _plain(origin.title)
-            rest = [f"{origin.verified_by} ({origin.evidence})"]
-            rest += [f"`{origin.formula}`"] if origin.formula else []
-            rest += [_plain(origin.note)] if origin.note else []
-            st.markdown(f"- {_plain(origin.field)} **{_plain(origin.value)}**: {title}; {'; '.join(rest)}")
+            st.markdown(f"- {_plain(origin.field)} **{_plain(origin.value)}**: {_origin(origin)}")
         if found.notes:
             st.markdown(f"**About this card.** {_plain(found.notes)}")
         _card_actions(choice, gpu_id)
+
+
+def _origin(origin: compare_sources.Origin) -> str:
+    """One source as a line of Markdown: title with its address, or the formula, and how it was verified."""
+    title = f"[{_plain(origin.title)}]({origin.url})" if origin.url else _plain(origin.title)
+    how = f"`{origin.formula}`" if origin.formula else f"{origin.verified_by} ({origin.evidence})"
+    return "; ".join(filter(None, [title, how, _plain(origin.note) if origin.note else None]))
 
 
 def _card_sources(choice: Choice, gpu_id: str) -> None:

@@ -83,8 +83,9 @@ def accumulator(choice: Choice, shown: Sequence[int], precision: Precision, doub
     notes = [f"Dense peaks with {'INT32' if precision.unit == 'TOPS' else 'FP32'} accumulate."]
     names = [name_at(choice, i) for i in shown if not np.isnan(doubled[i])]
     if names:
+        run = "runs" if len(names) == 1 else "run"
         notes[0] += (
-            f" Hatched: {listed(names, 5)} run {precision.label} at half rate with FP32 accumulate, which "
+            f" Hatched: {listed(names, 5)} {run} {precision.label} at half rate with FP32 accumulate, which "
             "training and most inference use; the figure in brackets needs FP16 accumulate and is not ranked."
         )
     return notes

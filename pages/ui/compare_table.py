@@ -60,6 +60,8 @@ def _states(precision: str) -> Values:
     return lambda rows: type_states(rows, PRECISIONS[precision])
 
 
+_BASIS: Final = {"cuda_total_bytes": "measured", "visible_bytes": "driver total", "assumed": "assumed"}
+
 # Computed from the spec frame: id -> title, group, help, format, ratio, fields, formula, values
 _COMPUTED: Final[tuple[TableColumn, ...]] = (
     TableColumn(
@@ -83,6 +85,18 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         ("usable_bytes", "usable_basis"),
         "usable_bytes / 2^30",
         _gib("usable_bytes"),
+    ),
+    TableColumn(
+        "usable_from",
+        "Usable is",
+        "Memory",
+        "measured: the total that a program was seen to get; driver total: as nvidia-smi shows it, nothing "
+        "measured; assumed: a cautious share of the label, because no log of such a card is known",
+        None,
+        False,
+        ("usable_basis",),
+        "in words",
+        lambda rows: [_BASIS.get(str(basis), str(basis)) for basis in rows["usable_basis"]],
     ),
     *(
         TableColumn(
@@ -137,9 +151,17 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
 )
 
 # Not columns of their own: the index, what the computed ones replace, and flags for programs.
-_LEFT_OUT: Final = {"name", "visible_bytes", "usable_bytes", "cuda_total_bytes", "mission", "released"}
+_LEFT_OUT: Final = {
+    "name",
+    "visible_bytes",
+    "usable_bytes",
+    "usable_basis",
+    "cuda_total_bytes",
+    "mission",
+    "released",
+}
 _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
-    "memory_gb": ("visible_gib", "usable_gib"),
+    "memory_gb": ("visible_gib", "usable_gib", "usable_from"),
     "dense_int4_tops": ("bf16_state", "fp8_state", "fp4_state", "ridge"),
     "tdp_w": ("tflops_per_watt", "bandwidth_per_watt"),
 }
@@ -151,7 +173,7 @@ ESSENTIALS: Final = (
     "memory_gb",
     "visible_gib",
     "usable_gib",
-    "usable_basis",
+    "usable_from",
     "memory_type",
     "bandwidth_gb_per_s",
     "dense_fp16_tflops",
