@@ -166,7 +166,10 @@ def engine(scenario: Scenario) -> None:
         options=list(engines),
         format_func=lambda key: engines[key].label,
     )
-    with st.expander("Engine and parallelism options"):
+    options = st.expander("Engine and parallelism options", on_change="rerun", key="engine-options")
+    if not options.open:  # nine controls that most readers never see cost time on every change
+        return
+    with options:
         state.control(
             st.selectbox, "Split over several GPUs", "split", options=list(SPLITS), format_func=SPLITS.get
         )
@@ -178,7 +181,6 @@ def engine(scenario: Scenario) -> None:
             min_value=0.05,
             max_value=1.0,
             step=0.01,
-            value=None,
             placeholder="engine default",
             help="Share of the GPU that the engine may take.",
         )
@@ -190,7 +192,6 @@ def engine(scenario: Scenario) -> None:
                 min_value=1,
                 max_value={"max_num_seqs": 8192, "n_ubatch": 65536}.get(field, MAX_MODEL_LEN),
                 step=1,
-                value=None,
                 placeholder="engine default",
             )
         state.control(

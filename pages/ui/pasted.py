@@ -83,14 +83,18 @@ def current(scenario: Scenario) -> None:
 def editor() -> None:
     """Paste or upload; an error names the field and leaves everything as it was."""
     error = st.session_state.get(_ERROR)
-    with st.expander("Use your own config.json", expanded=bool(error)):
+    if error:
+        st.error(f"{error} The model shown is the one from before.")
+    box = st.expander("Use your own config.json", on_change="rerun", key="own-config")
+    if not box.open:
+        return
+    with box:
         st.text_area(
             "Paste a config.json",
             key="config-text",
             height=140,
             placeholder='{"model_type": "llama", "hidden_size": 4096, …}',
+            persist_state="session",
         )
         st.button("Use the pasted config", on_click=_pasted, key="config-use")
         st.file_uploader("or upload it", type=["json"], key="config-file", on_change=_uploaded)
-        if error:
-            st.error(f"{error} The model shown is the one from before.")

@@ -1,9 +1,13 @@
 """How a link becomes the reader's Scenario, and how a control changes it.
 
-Each link parameter is owned by one text input bound to the query string; the owners are drawn by the shell
-on every page and hidden by CSS. They hold the parameter exactly as it stands in the address, so nothing is
-dropped before `link.parse` has seen and named it. What a reader sees are ordinary controls that write to an
-owner: they may live on one page only, and have labels without putting them in the address.
+The text of every link parameter is kept here, as it stands in the address, so that nothing is dropped before
+`link.parse` has seen and named it. Callbacks change it with `put`; opening, reloading, going back and forward
+replace it by the address. Streamlit's part is to write changes to the address: for each parameter that has a
+value the shell draws one text input bound to the query string, hidden by CSS, on every page.
+
+What a reader sees are ordinary controls that call `put`: they may live on one page only, and have labels
+without putting them in the address. A browser that is slow to take in one run may report stale values with
+the next one; the bound inputs are therefore only written and never believed.
 """
 
 from __future__ import annotations
@@ -20,27 +24,42 @@ T = TypeVar("T")
 _VIEW = "_scenario"
 _LARGE_CONFIG = "_large_config"
 _OWNERS = "link-owners"
+_ADDRESS = "_link_address"
+_TEXTS = "_link_texts"
+_SETTLING = "_controls_settling"
+
+
+def _address() -> dict[str, str]:
+    """The link's parameters as they stand in the address; the last of repeated ones."""
+    return {name: st.query_params.get(name, "") for name in link.PARAMS}
 
 
 def owners() -> dict[str, str]:
-    """Draw the bound inputs; what each holds. On every page, after `st.navigation`."""
+    """The text of every parameter; draws the bound inputs. On every page, after `st.navigation`.
+
+    Only parameters with a value need an input: an absent one has nothing to lose. Its key is kept as ordinary
+    state, because Streamlit writes a value to the address only if the key was there before.
+    """
+    address = _address()
+    if address != st.session_state.get(_ADDRESS):
+        st.session_state[_TEXTS] = address
+    texts: dict[str, str] = st.session_state[_TEXTS]
     with st.container(key=_OWNERS):
-        held = {
-            param.name: st.text_input(
-                param.name, key=param.name, bind="query-params", label_visibility="collapsed"
-            )
-            for param in link.CONTRACT
-        }
-    return {name: text or "" for name, text in held.items()}
+        for name, text in texts.items():
+            st.session_state[name] = text
+            if text or address[name]:
+                st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+    st.session_state[_ADDRESS] = _address()
+    return texts
 
 
 def read() -> tuple[Scenario, tuple[link.Notice, ...]]:
     """The address as a Scenario and what in it was not used as it stood. Draws the owners."""
-    held = owners()
-    query: dict[str, list[str]] = {name: [text] for name, text in held.items() if text}
+    texts = owners()
+    query: dict[str, list[str]] = {name: [text] for name, text in texts.items() if text}
     for name in st.query_params:
         given = st.query_params.get_all(name)
-        if name not in link.PARAMS or (len(given) > 1 and given[-1] == held[name]):
+        if name not in link.PARAMS or (len(given) > 1 and given[-1] == texts[name]):
             query[name] = given
     scenario, notices = link.parse(query, catalogue.known())
     hidden = [gpu for gpu in scenario.gpus if gpu in catalogue.pre_release_gpus()]
@@ -77,18 +96,18 @@ def held() -> Scenario | None:
 
 
 def put(**fields: Any) -> None:
-    """Change fields of the scenario. For callbacks: the owners must follow before they are drawn."""
+    """Change fields of the scenario. For callbacks: the address must follow before the page is drawn."""
+    texts = dict(st.session_state.get(_TEXTS) or dict.fromkeys(link.PARAMS, ""))
     for field, value in fields.items():
         param = link.BY_FIELD[field]
         if field == "config_json":
             st.session_state.pop(_LARGE_CONFIG, None)
-            try:
-                st.session_state[param.name] = param.encode(value)
-            except link.LinkError:
-                st.session_state[param.name] = ""
-                st.session_state[_LARGE_CONFIG] = value
-        else:
-            st.session_state[param.name] = param.encode(value)
+        try:
+            texts[param.name] = param.encode(value)
+        except link.LinkError:
+            texts[param.name] = ""
+            st.session_state[_LARGE_CONFIG] = value
+    st.session_state[_TEXTS] = texts
 
 
 def config_travels() -> bool:
@@ -125,6 +144,39 @@ def _write(field: str, key: str) -> None:
     put(**{field: value})
 
 
+def _initial(widget: Callable[..., Any], value: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The argument that makes a control start with a value, without the help of session state.
+
+    A browser that takes in two runs at once looks at the second alone, which would not repeat the value.
+    """
+    name = getattr(widget, "__name__", "")
+    if name in ("selectbox", "radio"):
+        choices = options["options"]
+        return {"index": choices.index(value) if value in choices else None}
+    return {"default" if name in ("pills", "segmented_control") else "value": value}
+
+
+def _show(key: str, value: Any) -> bool:
+    """Make a control that is on the page show a value that something else set; whether it had to.
+
+    The value is sent with two runs, for the same reason as in `_initial`.
+    """
+    settling: dict[str, int] = st.session_state.setdefault(_SETTLING, {})
+    if key not in st.session_state:
+        settling.pop(key, None)
+        return False
+    held = st.session_state[key]
+    if (list(held) if isinstance(held, (list, tuple)) else held) != (
+        list(value) if isinstance(value, (list, tuple)) else value
+    ):
+        settling[key] = 2
+    if not settling.get(key):
+        return False
+    settling[key] -= 1
+    st.session_state[key] = value
+    return True
+
+
 def control(widget: Callable[..., T], label: str, field: str, **options: Any) -> T:
     """Draw `widget` for one field of the Scenario: it shows the link's value and writes changes to the link.
 
@@ -137,8 +189,10 @@ def control(widget: Callable[..., T], label: str, field: str, **options: Any) ->
         value = [v for v in value if v in options["options"]] if "options" in options else list(value)
     elif "options" in options and value not in options["options"]:
         value = None
-    if key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
+    if not _show(key, value):
+        options |= _initial(widget, value, options)
+    elif getattr(widget, "__name__", "") == "number_input":
+        options["value"] = None  # not "min", which would decide the type
     return widget(label, key=key, on_change=_write, args=(field, key), **options)
 
 
@@ -155,6 +209,6 @@ def range_control(widget: Callable[..., T], label: str, low: str, high: str, **o
     value: Any = tuple(sorted((getattr(scenario, low), getattr(scenario, high))))
     if "options" in options:  # off-grid values of a link show at the nearest stop; the link keeps them
         value = tuple(min(options["options"], key=lambda stop, v=v: abs(stop - v)) for v in value)
-    if key not in st.session_state or tuple(st.session_state[key]) != value:
-        st.session_state[key] = value
+    if not _show(key, value):
+        options["value"] = value
     return widget(label, key=key, on_change=_write_range, args=(low, high, key), **options)

@@ -178,9 +178,8 @@ class Workload:
 
     def support(self, gpu_id: str, fmt: Any) -> Support:
         """How one GPU runs a weight format."""
-        if fmt.kind == "native":
-            return support(catalogue.spec_row(gpu_id), fmt, self.architecture)
-        return _plain_support(gpu_id, fmt.id)
+        s = self.scenario
+        return _support(gpu_id, fmt.id, *((s.model, s.config_json) if fmt.kind == "native" else ("", "")))
 
     @property
     def band(self) -> Any:
@@ -188,9 +187,11 @@ class Workload:
         return engine_data.error_band(self.engine.family)
 
 
-@lru_cache(maxsize=8192)
-def _plain_support(gpu_id: str, format_id: str) -> Support:
-    return support(catalogue.spec_row(gpu_id), catalogue.weight_formats()[format_id])
+@lru_cache(maxsize=16384)
+def _support(gpu_id: str, format_id: str, model: str, config_json: str) -> Support:
+    """`model` or `config_json` are given where the checkpoint decides."""
+    native = pasted_architecture(config_json) if config_json else architecture(model) if model else None
+    return support(catalogue.spec_row(gpu_id), catalogue.weight_formats()[format_id], native)
 
 
 def load(scenario: Scenario) -> Workload:

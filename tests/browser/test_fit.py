@@ -224,6 +224,21 @@ def test_back_and_forward_walk_through_what_was_chosen(page: Page, server: str) 
     assert verdict(page) == last
 
 
+def test_a_value_that_went_back_to_its_default_can_be_set_again(page: Page, server: str) -> None:
+    opened(page, f"{server}/?ctx=16384")
+    box = page.get_by_role("spinbutton", name="Context (max_model_len)")
+    for tokens, query in (("8192", ""), ("4096", "ctx=4096"), ("8192", ""), ("2048", "ctx=2048")):
+        box.fill(tokens)
+        box.press("Enter")
+        page.wait_for_function("query => location.search.slice(1) === query", arg=query)
+        settled(page)
+    for tokens, query in (("8192", ""), ("4096", "ctx=4096"), ("8192", ""), ("16384", "ctx=16384")):
+        page.go_back()
+        page.wait_for_function("query => location.search.slice(1) === query", arg=query)
+        settled(page)
+        expect(box).to_have_value(tokens)
+
+
 # ---------------------------------------------------------------- the frame
 
 
@@ -239,6 +254,22 @@ def test_a_deep_link_is_right_even_as_a_servers_first_request(browser: Browser, 
         assert page.get_by_role("dialog").count() == 0
         assert page.get_by_role("link", name="Compare").count() == 1
         assert "ctx=4096" in page.url
+        context.close()
+
+
+def test_a_slow_browser_on_a_cold_server_reports_nothing_that_was_not_chosen(browser: Browser) -> None:
+    """Two runs reach a slow browser as one; no control may fall back to its own default then."""
+    with running() as url:
+        context = browser.new_context()
+        page = context.new_page()
+        context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
+        opened(page, f"{url}/?users=2")
+        page.locator(CONTEXT).focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url(re.compile("ctx="))
+        settled(page)
+        assert parse_qs(urlsplit(page.url).query) == {"users": ["2"], "ctx": ["10240"]}
+        assert page.locator("[data-bars] .row").count() == 5
         context.close()
 
 

@@ -22,6 +22,8 @@ def opened(query: Mapping[str, str | Sequence[str]] | None = None) -> AppTest:
     for name, value in (query or {}).items():
         app.query_params[name] = value if isinstance(value, str) else list(value)
     app.session_state["_verdict_drawn"] = True  # the component says so in a browser
+    for expander in ("engine-options", "own-config"):  # open, as after a press
+        app.session_state[expander] = True
     return app.run()
 
 
