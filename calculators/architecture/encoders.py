@@ -9,7 +9,7 @@ Source: the modelling classes of transformers 5.24.0, compared tensor by tensor 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -130,7 +130,7 @@ def _read_encoder(f: Fields, t: Encoder) -> Architecture:
         outside += _lm_head(t, vocab, d, width, tied)
     if pooled or t.always_pooled:
         outside += matrix(Role.OTHER, d, d, bias=True)
-    outside += _classifier(f, name, d)
+    outside += _task_head(f, name, d, t)
     layer = Layer(block, mixer="full", mlp="dense")
     empty = Layer((), mixer="full", mlp="none")
     own = f.integer("num_hidden_groups", 1) * f.integer("inner_group_num", 1) if t.shared_layers else count
@@ -161,9 +161,7 @@ def _head_and_pooler(name: str, t: Encoder) -> tuple[bool, bool]:
     if not name or name.endswith(("ForMaskedLM", "ForCausalLM", "LMHeadModel")):
         return True, False
     if name.endswith("ForPreTraining"):
-        return True, t.pooler
-    if name.endswith("ForSequenceClassification"):
-        return False, t.pooler
+        return t.pooler, t.pooler
     return False, t.pooler and name.endswith("Model")
 
 
@@ -176,12 +174,27 @@ def _lm_head(t: Encoder, vocab: int, d: int, width: int, tied: bool) -> tuple[We
     return tuple(weights)
 
 
-def _classifier(f: Fields, name: str, d: int) -> tuple[Weight, ...]:
+def _labels(f: Fields) -> int:
+    """Classes a task head tells apart: `id2label`, `num_labels`, else 2 (the class default)."""
+    labels = f.raw("id2label")
+    return len(labels) if isinstance(labels, Mapping) and labels else f.integer("num_labels", 2)
+
+
+def _task_head(f: Fields, name: str, d: int, t: Encoder) -> tuple[Weight, ...]:
+    """The head of a class made for a task: a dense layer where the task reads one vector, and the labels."""
+    dense = (
+        () if t.always_pooled and name.endswith("ForMultipleChoice") else matrix(Role.OTHER, d, d, bias=True)
+    )
     if name.endswith("ForSequenceClassification"):
-        labels = f.raw("id2label")
-        count = len(labels) if isinstance(labels, dict) and labels else f.integer("num_labels", 2)
-        f.assume(f"the classification head is counted as one layer of {count} labels")
-        return matrix(Role.OTHER, count, d, bias=True)
+        return (*dense, *matrix(Role.OTHER, _labels(f), d, bias=True))
+    if name.endswith(("ForTokenClassification", "ForQuestionAnswering")):
+        return matrix(Role.OTHER, _labels(f), d, bias=True)
+    if name.endswith("ForMultipleChoice"):
+        return (*dense, *matrix(Role.OTHER, 1, d, bias=True))
+    if name.endswith("ForPreTraining") and t.pooler:
+        return matrix(Role.OTHER, _labels(f) if t.shared_layers else 2, d, bias=True)
+    if name.endswith("ForPreTraining"):
+        return (*dense, *matrix(Role.OTHER, 1, d, bias=True))
     return ()
 
 
@@ -195,7 +208,7 @@ def _rembert(f: Fields) -> Architecture:
     d, vocab = f.integer("hidden_size"), f.integer("vocab_size")
     width = f.integer("input_embedding_size", 256)
     arch = _read_encoder(
-        f.replaced(embedding_size=width, architectures=["Model" if not headed else "Body"]),
+        f.replaced(embedding_size=width, architectures=["Body" if headed else _class_name(f)]),
         Encoder(extra_embedding=True),
     )
     outside = list(arch.outside)
@@ -309,9 +322,14 @@ def _modernbert(f: Fields) -> Architecture:
     outside = [Weight(Role.EMBEDDING, (vocab, d), Shard.VOCAB), *norms(d, norm, 2)]
     tied = f.flag("tie_word_embeddings", True)
     decodes = f.model_type == "modernbert-decoder"
+    name = _class_name(f)
+    task = name.endswith(("Classification", "ForQuestionAnswering", "ForMultipleChoice"))
     if not headless(f):
         outside += matrix(Role.OTHER, d, d, bias=f.flag("classifier_bias"))
         outside += norms(d, norm)
+    if task:
+        outside += matrix(Role.OTHER, 1 if name.endswith("Choice") else _labels(f), d, bias=True)
+    elif not headless(f):
         if f.flag("decoder_bias", True):
             outside.append(vector(Role.BIAS, vocab, Shard.VOCAB))
         if not tied:
@@ -389,8 +407,15 @@ def seq2seq_caches(elements: int, heads: int, input_tokens: int | None = None) -
     return (*decoder_cache(elements, heads), cross_cache(elements, heads, input_tokens))
 
 
+def _note_task(f: Fields) -> None:
+    name = _class_name(f)
+    if name.endswith(("Classification", "ForQuestionAnswering")):
+        f.assume(f"{name} has a task head: the task head is not counted")
+
+
 def cross_note(f: Fields, per_token: int) -> None:
     """State that `cache_elements` leaves the encoded input out."""
+    _note_task(f)
     f.assume(
         "cache elements are those of the generated tokens: the encoded input keeps "
         f"{per_token:,} elements per input token more, fixed while generating"
