@@ -45,6 +45,7 @@ class LlamaCppResult(CsvRow):
         "community unverified (localmaxxing via llmfit cache)",
     ]
     source_url: Annotated[str, Field(pattern=r"^(https://[^\s]+|public log no\. .+)$")]
+    note: Text | None = None  # why to doubt it
 
     @model_validator(mode="after")
     def _speed_or_oom(self) -> LlamaCppResult:

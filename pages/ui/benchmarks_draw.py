@@ -146,7 +146,8 @@ def _line(selected: Selected, scenario: Scenario) -> str:
     if selected.lane != LLAMACPP:
         rounds = listed([choices.round_name(key) for key in selected.rounds], 8)
         if selected.newest_only:
-            text += f", round {rounds} (the newest with this benchmark)" if rounds else ""
+            reason = "the newest with this benchmark" if selected.one_question else "the newest"
+            text += f", round {rounds} ({reason})" if rounds else ""
         else:
             text += f", {'rounds' if len(selected.rounds) > 1 else 'round'} {rounds}"
     return f"{text}; filters: {', '.join(words)}." if words else f"{text}; no filter set."

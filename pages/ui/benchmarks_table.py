@@ -49,6 +49,7 @@ _LLAMACPP: Final = (
     (Column("Measured by"), "kind"),
     (Column("Build"), "build"),
     (Column("Source without an address"), "log"),
+    (Column("Remark"), "note"),
 )
 _MLPERF: Final = (
     (Column("Round"), "round"),
@@ -78,17 +79,21 @@ _TRAINING: Final = (
     (Column("Global batch", "number"), "global_batch_size"),
     (Column("Framework"), "framework"),
 )
+_QUESTION: Final = {"model", "quant", "test", "benchmark", "scenario", "round"}
 _SUBMITTER: Final = (Column("Submitter"), "submitter")
 
 
-def table(lane: str, rows: pd.DataFrame) -> Table:
-    """The results as a table in the order given; MLPerf Inference has a column for each unit in it."""
+def table(lane: str, rows: pd.DataFrame, question_first: bool = False) -> Table:
+    """The results as a table in the order given; MLPerf Inference has a column for each unit in it.
+
+    `question_first` puts what was asked before what came out, for results of several questions.
+    """
     if lane == LLAMACPP:
         outcome = rows["out_of_memory"].map({True: "out of memory", False: "ran"})
         log = rows["source"].where(rows["source_url"].isna())
-        return _picked(rows.assign(outcome=outcome, log=log), _LLAMACPP)
+        return _picked(rows.assign(outcome=outcome, log=log), _LLAMACPP, question_first)
     if lane != INFERENCE:
-        return _picked(rows, (*_GPU, _SUBMITTER, *_TRAINING))
+        return _picked(rows, (*_GPU, _SUBMITTER, *_TRAINING), question_first)
     units: list[tuple[Column, str]] = []
     added = {}
     present = set(rows["unit"].unique())
@@ -100,11 +105,14 @@ def table(lane: str, rows: pd.DataFrame) -> Table:
             added[f"{unit} per GPU"] = rows["value_per_gpu"].where(has)
             title = f"{unit} per GPU"
             units.append((Column(title, "number", "Our division; MLPerf reports whole systems"), title))
-    return _picked(rows.assign(**added), (*_GPU, _SUBMITTER, *units, _SOURCE, *_INFERENCE))
+    return _picked(rows.assign(**added), (*_GPU, _SUBMITTER, *units, _SOURCE, *_INFERENCE), question_first)
 
 
-def _picked(rows: pd.DataFrame, columns: Sequence[tuple[Column, str]]) -> Table:
+def _picked(rows: pd.DataFrame, columns: Sequence[tuple[Column, str]], question_first: bool) -> Table:
     """The columns that hold anything at all, under their headers."""
+    if question_first:
+        rest = columns[len(_GPU) :]
+        columns = (*_GPU, *sorted(rest, key=lambda column: column[1] not in _QUESTION))
     kept = [(column, name) for column, name in columns if rows[name].notna().any() or column.kind == "link"]
     frame = rows[[name for _, name in kept]].set_axis([column.title for column, _ in kept], axis=1)
     return Table(frame, tuple(column for column, _ in kept))

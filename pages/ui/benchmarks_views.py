@@ -165,6 +165,9 @@ def _llamacpp(selected: Selected, scenario: Scenario) -> Section:
         f"{phase[0].upper()}{phase[1:]} per second, one user. Layers are split over several GPUs, which adds "
         "memory but no speed. Builds differ in age, and newer ones are faster: the table names them."
     ]
+    remarks = rows[rows["note"].notna().to_numpy(dtype=bool)]
+    for remark, doubted in remarks.groupby("note")["gpu"]:
+        notes.append(f"{listed([str(name) for name in doubted.unique()], 6)}: {remark}.")
     if selected.hidden_unverified:
         notes.append(
             f"{selected.hidden_unverified} unverified results are left out; a switch under Filters shows "
@@ -355,7 +358,10 @@ def _section(
 ) -> Section:
     heading = f"{measure.label}, {measure.unit}"
     bars = [_bar(group) for group in ranked]
-    bound = np.nanmax([*floats(selected.scope[measure.column]), *(b.high for b in bars), 0])
+    scope = selected.scope
+    if "unit" in scope and len(rows):
+        scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
+    bound = np.nanmax([*floats(scope[measure.column]), *(b.high for b in bars), 0])
     more = [
         f"{len(bars)} of {len(bars) + cut} bars drawn: your pinned cards and the best. The table has all."
     ]
@@ -409,7 +415,7 @@ def _list(selected: Selected) -> Section:
         "them.",
         (),
         pd.DataFrame(),
-        table(selected.lane, selected.rows.sort_values(order, kind="stable")),
+        table(selected.lane, selected.rows.sort_values(order, kind="stable"), question_first=True),
     )
 
 

@@ -16,6 +16,7 @@ Figure = dict[str, Any]
 
 ROW_PX: Final = 34
 NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
+LAST_CHARACTERS: Final = 28  # of the second line
 LABEL_ROOM: Final = 1.55  # of the longest bar: the figures stand outside the bars
 BOTTOM_PX: Final = 56
 LEGEND_PX: Final = 34
@@ -56,7 +57,7 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
     A line through a bar's end runs from the lowest to the highest result behind it. Names must differ.
     """
     series = list(dict.fromkeys(row.series for row in rows))
-    names = [two_lines(row.name) for row in rows]
+    names = [row.name for row in rows]
     traces = [_bars(rows, names, name, HATCHES[i % len(HATCHES)]) for i, name in enumerate(series)]
     estimated = [i for i, row in enumerate(rows) if row.estimate is not None]
     if estimated:
@@ -87,12 +88,14 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
                 "range": [0, axis_max * LABEL_ROOM],
                 "fixedrange": True,
                 "tickvals": ticks,
-                "ticktext": [f"{tick:,g}" for tick in ticks],
+                "ticktext": [f"{tick:,.10g}" for tick in ticks],
             },
             "yaxis": {
                 "type": "category",
                 "categoryorder": "array",
                 "categoryarray": names[::-1],
+                "tickvals": names,
+                "ticktext": [two_lines(name) for name in names],
                 "range": [-0.5, max(len(rows), 1) - 0.5],
                 "automargin": True,
                 "fixedrange": True,
@@ -165,9 +168,12 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
 
 
 def two_lines(name: str) -> str:
-    """A name on at most two lines; a third would run into the next bar."""
+    """A name on at most two lines, cut in its middle; a third would run into the next bar."""
     lines = textwrap.wrap(name, NAME_CHARACTERS) or [name]
-    return "<br>".join([lines[0], " ".join(lines[1:])] if len(lines) > 1 else lines)
+    rest = " ".join(lines[1:])
+    if len(rest) > LAST_CHARACTERS:
+        rest = f"…{rest[1 - LAST_CHARACTERS :]}"
+    return f"{lines[0]}<br>{rest}" if rest else lines[0]
 
 
 def even_ticks(axis_max: float) -> list[float]:

@@ -40,7 +40,7 @@ def bars(section: Section) -> dict[str, float]:
         for name, x in zip(trace["y"], trace["x"], strict=True)
     }
     order = reversed(section.figure["layout"]["yaxis"]["categoryarray"])
-    return {name.replace("<br>", " "): found[name] for name in order}
+    return {name: found[name] for name in order}
 
 
 QUESTIONS = [
@@ -104,11 +104,7 @@ def test_lane_a_by_default_is_the_published_ranking() -> None:
 def test_out_of_memory_is_a_result() -> None:
     _, (part,) = shown(bench_model="llama-3-70b")
     (words,) = [trace for trace in part.figure["data"] if trace.get("mode") == "text"]
-    failed = [
-        y.replace("<br>", " ")
-        for y, text in zip(words["y"], words["text"], strict=True)
-        if text.strip() == "out of memory"
-    ]
+    failed = [y for y, text in zip(words["y"], words["text"], strict=True) if text.strip() == "out of memory"]
     assert "★ RTX 4090 24GB" in failed  # 39.6 GiB of weights
     assert all(bars(part)[name] == 0 for name in failed)
     assert "Out of memory:" in part.takeaway
@@ -128,6 +124,14 @@ def test_unverified_results_are_off_and_labelled() -> None:
     quant = str(doubtful.rows.loc[doubtful.rows["trust"] == "unverified", "format_key"].iloc[0])
     _, (part,) = shown(**{**fields, "bench_test": test, "bench_format": quant, "unverified": True})
     assert any(name.endswith("(unverified)") for name in bars(part))
+
+
+def test_outliers_of_the_trusted_table_carry_a_remark() -> None:
+    """Prompts in F16 on A100 SXM and L40S reach 3 to 15 % of the peak in that table."""
+    _, (part,) = shown(bench_format="gguf-f16", bench_test="pp1024")
+    doubted = part.table.frame.loc[part.table.frame["Remark"].notna(), "GPU"]
+    assert set(doubted) == {"A100-SXM-80GB", "L40S"}
+    assert any("outlier" in note for note in part.notes)
 
 
 def test_one_round_unless_several_are_asked_for() -> None:
@@ -157,6 +161,8 @@ def test_units_never_share_a_chart_or_a_table() -> None:
         "tokens/s per GPU",
     }
     for part in parts:
+        longest = max(bars(part).values())
+        assert part.figure["layout"]["xaxis"]["range"][1] < 3 * longest  # not the other unit's axis
         units = [unit for unit in ("Samples/s", "Tokens/s", "Queries/s") if unit in part.table.frame]
         assert len(units) == 1
     assert len({part.key for part in parts}) == 2
@@ -300,7 +306,7 @@ def test_an_estimate_is_drawn_beside_its_bar() -> None:
     assert words["x"] == [14, 5]
 
 
-names = st.lists(st.text("abcdef ×89", min_size=1, max_size=60).filter(str.strip), unique=True, min_size=1)
+names = st.lists(st.text("abcdef ×89", min_size=1, max_size=90).filter(str.strip), unique=True, min_size=1)
 
 
 @given(names, st.floats(1e-3, 1e6), st.data())
@@ -315,7 +321,10 @@ def test_bars_keep_every_row_and_its_place(found: list[str], most: float, data: 
     drawn = [x for trace in figure["data"] if trace["type"] == "bar" for x in trace["x"]]
     assert drawn == values
     assert len(set(figure["layout"]["yaxis"]["categoryarray"])) == len(rows)
-    assert all(name.count("<br>") <= 1 for name in figure["layout"]["yaxis"]["categoryarray"])
+    for label in figure["layout"]["yaxis"]["ticktext"]:
+        lines = label.split("<br>")
+        assert len(lines) <= 2
+        assert max(map(len, lines)) <= 28
 
 
 @given(st.floats(1e-3, 1e7))
