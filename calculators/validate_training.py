@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from calculators.architecture.layout import Architecture
-from calculators.training.memory import estimate, gradient_bytes_held
+from calculators.architecture import Architecture, params_active
+from calculators.training.gpu import GpuRefused, gpu_speed_of
+from calculators.training.plan import planned, squeezed
 from calculators.training.setup import Parallel, Training, refusal
 from calculators.training.speed import GpuSpeed, Speed, speed
 from calculators.validate_finetune import (
@@ -41,9 +41,6 @@ QUANTITIES = ("tokens_per_s_per_gpu", "mfu_pct_reported", "gpu_hours")
 COLUMNS = ("id", "model", "gpu", "n_gpus")
 GPUS_ASSUMED = 512
 TOKENS_ASSUMED = 8192  # of a micro-batch
-_PCIE_GB_PER_S = {3: 16.0, 4: 32.0, 5: 64.0, 6: 128.0}  # 16 lanes, one way
-_PEAKS = {"bf16": "dense_bf16_tflops", "fp16": "dense_fp16_tflops", "fp8": "dense_fp8_tflops"}
-_PEAKS |= {"tf32": "dense_tf32_tflops", "fp32": "fp32_tflops"}
 
 
 @dataclass(frozen=True)
@@ -57,35 +54,15 @@ class PreparedTraining:
     assumptions: tuple[str, ...]
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None or str(value) in ("<NA>", "nan", "") else float(value)
-
-
 @cache
 def gpu_speed(gpu_id: str) -> GpuSpeed:
     """What a GPU of the table can do. Raises RowRefused when its row lacks bandwidth or every peak."""
     from gpu_data import spec_frame
 
-    row = spec_frame().loc[gpu_id]
-    tables = training_tables()
-    peaks = {name: _number(row[column]) for name, column in _PEAKS.items()}
-    bandwidth = _number(row["bandwidth_gb_per_s"])
-    if bandwidth is None or not any(peaks.get(name) for name in ("bf16", "fp16")):
-        raise RowRefused(f"gpu: {row['name']} has no known bandwidth or 16-bit peak")
-    pcie = _PCIE_GB_PER_S.get(int(_number(row["pcie_gen"]) or 4), 32.0)
-    both_ways = _number(row["interconnect_gb_per_s"]) or 0.0
-    bridged = "bridge" in str(row["interconnect"]).lower()
-    ceilings = {c.dtype: c.max_tflops for c in tables.ceilings if gpu_id in c.gpu_ids}
-    return GpuSpeed(
-        str(row["name"]),
-        {name: peak for name, peak in peaks.items() if peak},
-        bandwidth,
-        both_ways / 2 if both_ways and not bridged else pcie,
-        pcie * tables.number("network_share_of_pcie"),
-        pcie,
-        {str(k): v for k, v in ceilings.items()},
-        power_w=_number(row["tdp_w"]),
-    )
+    try:
+        return gpu_speed_of(gpu_id, spec_frame().loc[gpu_id].to_dict(), training_tables())
+    except GpuRefused as error:
+        raise RowRefused(str(error)) from None
 
 
 def capacity_bytes(gpu_id: str) -> float:
@@ -124,7 +101,7 @@ def _stated_parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Paral
     whole = np.prod([sizes.get(name, 1) for name in ("tp", "pp", "cp")])
     if gpus % whole:
         return None
-    zero = stage if stage is not None else framework.zero_stage
+    zero = stage if stage is not None else min(framework.zero_stage, 3 if sizes.get("pp", 1) == 1 else 1)
     return Parallel(
         gpus,
         sizes.get("tp", 1),
@@ -134,39 +111,6 @@ def _stated_parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Paral
         {0: 0, 1: 1, 2: 2, 3: 3}[zero],
         True,
         2 if "interleaved" in text else 1,
-    )
-
-
-def _plans(framework: Framework, gpus: int, arch: Architecture) -> Iterator[Parallel]:
-    """Splits from the simplest to the finest; models with experts deal them out first."""
-    heads, layers = arch.num_attention_heads, len(arch.layers)
-    if framework.zero_stage == 3:
-        yield Parallel(gpus, zero_stage=3)
-    if any(layer.mlp == "moe" for layer in arch.layers):
-        for stages, experts in ((1, 8), (1, 64), (4, 8), (4, 64), (8, 64), (16, 64)):
-            if gpus % (stages * experts) == 0 and stages <= layers:
-                yield Parallel(gpus, pipeline=stages, expert=experts, zero_stage=1, virtual_stages=2)
-        return
-    for stages in (1, 2, 4, 8, 12, 16, 24, 32, 64):
-        for tensor in (1, 2, 4, 8) if stages == 1 else (8,):
-            if gpus % (tensor * stages) == 0 and stages <= layers and heads % tensor == 0:
-                yield Parallel(
-                    gpus, tensor, stages, zero_stage=1, sequence_parallel=True, virtual_stages=min(stages, 2)
-                )
-
-
-def _planned(training: Training, gpus: int, memory: float) -> tuple[Training, str]:
-    """The first split whose estimate fits the GPU, else the finest."""
-    chosen = training
-    for parallel in _plans(training.framework, gpus, training.architecture):
-        chosen = training.but(parallel=parallel, accumulation=4 * parallel.pipeline)
-        if float(estimate(chosen).allocated_bytes) <= 0.9 * memory:
-            break
-    p = chosen.parallel
-    return (
-        chosen,
-        f"parallelism: not given, ZeRO-{p.zero_stage}, tensor {p.tensor}, pipeline {p.pipeline}, "
-        f"expert {p.expert} assumed",
     )
 
 
@@ -215,7 +159,7 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
     if stated is not None:
         training = training.but(parallel=stated)
     elif gpus > 1:
-        training, plan_note = _planned(training, gpus, memory)
+        training, plan_note = planned(training, gpus, memory)
         notes.append(plan_note)
     if not row.text("micro_batch") and training.parallel.pipeline > 1:
         training = training.but(micro_batch=1)
@@ -223,16 +167,29 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
     if refused:
         raise RowRefused(refused)
     training, accumulation_note = _accumulated(training, _global_tokens(row, length))
-    training, fit_note = _squeezed(training, memory, _stated_checkpointing(row) is None)
-    tokens = row.number("tokens_b")
+    training, fit_note = squeezed(training, memory, _stated_checkpointing(row) is None)
+    tokens, tokens_note = _run_tokens(row, arch)
+    notes.append(tokens_note)
     notes += [length_note, accumulation_note, fit_note]
     return PreparedTraining(
         training,
         gpu,
         gpu_id,
-        None if tokens is None else tokens * 1e9,
+        tokens,
         tuple(note for note in notes if note),
     )
+
+
+def _run_tokens(row: MeasuredRow, arch: Architecture) -> tuple[float | None, str]:
+    """(tokens of the whole run, assumption): stated, or from the compute a note states over 6 N."""
+    stated = row.number("tokens_b")
+    if stated is not None:
+        return stated * 1e9, ""
+    noted = re.search(r"training compute ([\d.]+e\+?\d+) flop", row.text("notes").lower())
+    if noted is None:
+        return None, ""
+    tokens = float(noted.group(1)) / (6 * params_active(arch))
+    return tokens, f"tokens_b: empty, {tokens / 1e9:,.0f} B from the stated compute over 6 N"
 
 
 def _accumulated(training: Training, global_tokens: float | None) -> tuple[Training, str]:
@@ -247,25 +204,6 @@ def _accumulated(training: Training, global_tokens: float | None) -> tuple[Train
     return training.but(accumulation=max(round(global_tokens / at_once), 1)), ""
 
 
-def _squeezed(training: Training, memory: float, may_checkpoint: bool) -> tuple[Training, str]:
-    """With full checkpointing where nothing is said and it does not fit without, and CPU offload where the
-    model's own states cannot fit."""
-    found = estimate(training)
-    note = ""
-    if float(found.allocated_bytes) > memory and may_checkpoint and training.checkpointing == "none":
-        training = training.but(checkpointing="full")
-        note = "act_ckpt: not given, full checkpointing assumed because it does not fit without"
-    if training.parallel.gpus > 8 or training.offload != "none":
-        return training, note
-    states = found.weights_bytes + found.optimizer_bytes + gradient_bytes_held(training)
-    if float(states) <= memory:
-        return training, note
-    moved = training.but(offload="optimizer")
-    if float(estimate(moved).allocated_bytes) > memory:
-        moved = training.but(offload="all")
-    return moved, f"the run's states do not fit the GPUs: offload of {moved.offload} to the CPU assumed"
-
-
 def _part(row: MeasuredRow) -> str:
     kind = row.text("kind").lower()
     return "counted" if kind in ("", "benchmark") else kind
@@ -274,7 +212,7 @@ def _part(row: MeasuredRow) -> str:
 def predict(prepared: PreparedTraining) -> Speed:
     """The speed of a prepared row, with its band."""
     tables = training_tables()
-    return speed(prepared.training, prepared.gpu, tables, tables.bands["tokens_per_s_per_gpu"])
+    return speed(prepared.training, prepared.gpu, tables, tables.speed_band(prepared.gpu_id))
 
 
 def predict_row(row: MeasuredRow) -> RowResult:
@@ -297,7 +235,7 @@ def predict_row(row: MeasuredRow) -> RowResult:
 
 
 def _line(row: MeasuredRow, prepared: PreparedTraining, found: Speed, quantity: str) -> Line:
-    band = training_tables().bands["tokens_per_s_per_gpu"]
+    band = training_tables().speed_band(prepared.gpu_id)
     measured = measured_value(row, quantity)
     if quantity == "tokens_per_s_per_gpu":
         return line(row, quantity, float(found.tokens_per_s_per_gpu), measured, (band.low, band.high))
@@ -306,7 +244,8 @@ def _line(row: MeasuredRow, prepared: PreparedTraining, found: Speed, quantity: 
     if prepared.tokens is None:
         raise RowRefused("tokens_b: is empty, so the GPU-hours are unknown")
     hours = prepared.tokens / float(found.tokens_per_s_per_gpu) / 3600
-    return line(row, quantity, hours, measured, (1 / (1 + band.high) - 1, 1 / (1 + band.low) - 1))
+    whole = training_tables().bands["gpu_hours"]
+    return line(row, quantity, hours, measured, (whole.low, whole.high))
 
 
 def predict_file(path: Path) -> Iterator[RowResult]:

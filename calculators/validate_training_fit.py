@@ -9,6 +9,7 @@ root of its source's number of rows. Cross-validation leaves out whole GPUs, who
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -33,19 +34,11 @@ from calculators.validate_finetune import predict_file as predict_finetune
 from calculators.validate_rows import MeasuredRow, RowRefused
 from calculators.validate_runs import measured_value, read_rows
 from calculators.validate_training import COLUMNS, PreparedTraining, prepare
+from calculators.validate_training import predict_row as predict_training_row
 from gpu_data.training import training_tables
 from gpu_data.training_schemas import TrainingBand
 
 Floats = NDArray[np.float64]
-FITTED = (
-    "matmul_efficiency",
-    "power_exponent",
-    "attention_efficiency",
-    "bus_passes",
-    "exposed_communication",
-    "loss_per_doubling",
-    "host_optimizer_gb_per_s",
-)
 _BOUNDS = {
     "matmul_efficiency": (0.5, 1.0),
     "power_exponent": (0.001, 0.5),
@@ -55,9 +48,11 @@ _BOUNDS = {
     "loss_per_doubling": (0.001, 0.1),
     "host_optimizer_gb_per_s": (1.0, 200.0),
 }
-_STEPS = (0.3, 0.1, 0.03, 0.01)
+_STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003) * 3
+SOFT = 0.03  # below this error the loss is a square, above it an absolute value
 PARTS = 10  # of rows left out together at random
-TAIL = 0.115  # left out on either side: 77 % of rows of a GPU nobody measured, 83 % of other rows not seen
+_DOUBTFUL = re.compile(r"do not use|not meaningful|include the base model", re.IGNORECASE)
+TAIL = 0.1  # left out on either side of an 80 % band
 
 
 @dataclass(frozen=True)
@@ -185,14 +180,19 @@ def predicted(c: Columns, values: dict[str, float]) -> Floats:
 
 
 def loss(c: Columns, values: dict[str, float]) -> float:
-    """Weighted mean of |log(predicted / measured)|."""
-    return float(np.sum(c.weights * np.abs(np.log(predicted(c, values) / c.measured))))
+    """Weighted mean of |log(predicted / measured)|, rounded off near zero (pseudo-Huber)."""
+    off = np.log(predicted(c, values) / c.measured)
+    return float(np.sum(c.weights * (np.sqrt(off**2 + SOFT**2) - SOFT)))
 
 
 def start() -> dict[str, float]:
+    """Where every fit begins: the geometric middle of the bounds."""
+    return {name: float(np.sqrt(low * high)) for name, (low, high) in _BOUNDS.items()}
+
+
+def stated() -> dict[str, float]:
     """The constants as they stand in training.toml."""
-    tables = training_tables()
-    return {name: tables.number(name) for name in FITTED}
+    return {name: training_tables().number(name) for name in _BOUNDS}
 
 
 def fit(c: Columns, values: dict[str, float]) -> dict[str, float]:
@@ -230,21 +230,46 @@ def random_part(row: Point) -> str:
     return str(int(re.sub(r"\D", "", row.id) or 0) % PARTS)
 
 
-def band(quantity: str, ratios: Sequence[float], tail: float, note: str) -> TrainingBand:
-    """The band that leaves a share `tail` of measured / predicted - 1 out on either side."""
-    low, high = np.quantile(np.asarray(ratios), [tail, 1 - tail])
+def band(quantity: str, ratios: Sequence[float], note: str, gpu_ids: tuple[str, ...] = ()) -> TrainingBand:
+    """The band that leaves TAIL of measured / predicted - 1 out on either side."""
+    low, high = np.quantile(np.asarray(ratios), [TAIL, 1 - TAIL])
     return TrainingBand(
-        quantity=quantity, low=round(float(low), 4), high=round(float(high), 4), rows=len(ratios), note=note
+        quantity=quantity,
+        gpu_ids=gpu_ids,
+        low=round(float(low), 4),
+        high=round(float(high), 4),
+        rows=len(ratios),
+        note=note,
     )
 
 
-def speed_band(path: Path) -> TrainingBand:
-    """Band of tokens per second, from rows whose GPU was left out of the fit."""
+def speed_bands(path: Path) -> list[TrainingBand]:
+    """Bands of tokens per second: for measured GPUs from rows left out at random, for others with whole GPUs
+    left out."""
     rows = points(path)
-    ratios = [1 / ratio - 1 for ratio in held_out(rows, lambda row: row.gpu).values()]
-    return band(
-        "tokens_per_s_per_gpu", ratios, TAIL, "measured / predicted with the whole GPU left out of the fit"
-    )
+    ids = tuple(sorted({row.gpu for row in rows}))
+    found = []
+    for quantity, group, note, gpu_ids in (
+        ("tokens_per_s_per_gpu", random_part, "a random tenth of the rows", ids),
+        ("tokens_per_s_per_unmeasured_gpu", lambda row: row.gpu, "the whole GPU", ()),
+    ):
+        ratios = [1 / ratio - 1 for ratio in held_out(rows, group).values()]
+        found.append(band(quantity, ratios, f"measured / predicted with {note} left out of the fit", gpu_ids))
+    return found
+
+
+def run_band(path: Path) -> TrainingBand:
+    """Band of the GPU-hours of whole published runs, which also contain restarts, tests and waiting."""
+    ratios = [
+        found.measured / found.predicted - 1
+        for row in read_rows(path, COLUMNS)
+        if row.text("kind").lower().startswith("pretraining") and not _DOUBTFUL.search(row.text("notes"))
+        for found in predict_training_row(row).lines
+        if found.quantity == "gpu_hours"
+        and isinstance(found.predicted, float)
+        and isinstance(found.measured, float)
+    ]
+    return band("gpu_hours", ratios, "published GPU-hours of whole runs / predicted; none was fitted to")
 
 
 def memory_band(path: Path) -> TrainingBand:
@@ -256,13 +281,15 @@ def memory_band(path: Path) -> TrainingBand:
         for found in result.lines
         if isinstance(found.predicted, float) and isinstance(found.measured, float)
     ]
-    return band("peak_gib_per_gpu", ratios, 0.1, "measured / predicted; the formulas hold few fitted numbers")
+    return band("peak_gib_per_gpu", ratios, "measured / predicted; the formulas hold few fitted numbers")
 
 
 def bands_toml(found: Sequence[TrainingBand]) -> str:
     """The bands as they stand in gpu_data/training_bands.toml."""
     blocks = [
-        f'[[band]]\nquantity = "{b.quantity}"\nlow = {b.low}\nhigh = {b.high}\nrows = {b.rows}\n'
+        f'[[band]]\nquantity = "{b.quantity}"\n'
+        + (f"gpu_ids = {json.dumps(list(b.gpu_ids))}\n" if b.gpu_ids else "")
+        + f"low = {b.low}\nhigh = {b.high}\nrows = {b.rows}\n"
         f'note = "{b.note}"\n'
         for b in found
     ]
@@ -278,7 +305,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if len(words) == 3 and words[0] == "bands":
-        found = [memory_band(Path(words[2])), speed_band(Path(words[1]))]
+        found = [memory_band(Path(words[2])), *speed_bands(Path(words[1])), run_band(Path(words[1]))]
         sys.stdout.write(bands_toml(found))
         return 0
     if len(words) != 2 or words[0] != "constants":
@@ -290,9 +317,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in values.items():
         sys.stdout.write(f"{name} = {value:.3g}\n")
     sys.stdout.write(f"all rows: {_errors(list(predicted(c, values) / c.measured))}\n")
-    limits = training_tables().bands["tokens_per_s_per_gpu"]
-    groups = (("GPU", lambda r: r.gpu), ("source", lambda r: r.source), ("tenth", random_part))
-    for label, group in groups:
+    bands = training_tables().bands
+    known, unknown = bands["tokens_per_s_per_gpu"], bands["tokens_per_s_per_unmeasured_gpu"]
+    groups = (
+        ("GPU", lambda r: r.gpu, unknown),
+        ("source", lambda r: r.source, unknown),
+        ("tenth", random_part, known),
+    )
+    for label, group, limits in groups:
         ratios = held_out(rows, group)
         inside = [limits.low <= 1 / ratio - 1 <= limits.high for ratio in ratios.values()]
         sys.stdout.write(

@@ -151,10 +151,12 @@ class PublishedConfig(Frozen):
 class TrainingBand(Frozen):
     """How far measured values lie from the estimate, as fractions of it: 80 % lie inside.
 
-    low and high are the 10 % and 90 % quantile of measured / estimated - 1 with the row's own group left out.
+    low and high are the 10 % and 90 % quantile of measured / estimated - 1 on held-out rows. gpu_ids: the
+    GPUs whose measurements are behind it, for a band that holds for those only.
     """
 
     quantity: str
+    gpu_ids: Texts = ()
     low: Annotated[float, Field(gt=-1)]
     high: float
     rows: PositiveInt
@@ -189,6 +191,11 @@ class TrainingTables(Frozen):
     lora_targets: Mapping[str, Texts]
     bands: Mapping[str, TrainingBand]
     ceilings: tuple[MatmulCeiling, ...] = ()
+
+    def speed_band(self, gpu_id: str) -> TrainingBand:
+        """The band of tokens per second on a GPU: narrower where the GPU itself has been measured."""
+        known = self.bands["tokens_per_s_per_gpu"]
+        return known if gpu_id in known.gpu_ids else self.bands["tokens_per_s_per_unmeasured_gpu"]
 
     def number(self, name: str) -> float:
         """The value of a constant. Raises KeyError naming it when there is none."""

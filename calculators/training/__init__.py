@@ -1,1 +1,45 @@
 """Training and fine-tuning: memory per GPU, speed, days, GPU-hours and energy."""
+
+from calculators.training.generic import generic_architecture
+from calculators.training.gpu import GpuRefused, gpu_speed_of
+from calculators.training.memory import MOMENTS, TrainingReport, estimate
+from calculators.training.plan import planned, plans, squeezed
+from calculators.training.run import (
+    Run,
+    energy_kwh,
+    epochs_tokens,
+    gpu_hours,
+    gpus_for_deadline,
+    run,
+    wall_days,
+)
+from calculators.training.setup import METHODS, OFFLOADS, Parallel, Training, refusal
+from calculators.training.speed import PARTS, GpuSpeed, Speed, speed
+
+__all__ = [
+    "METHODS",
+    "MOMENTS",
+    "OFFLOADS",
+    "PARTS",
+    "GpuRefused",
+    "GpuSpeed",
+    "Parallel",
+    "Run",
+    "Speed",
+    "Training",
+    "TrainingReport",
+    "energy_kwh",
+    "epochs_tokens",
+    "estimate",
+    "generic_architecture",
+    "gpu_hours",
+    "gpu_speed_of",
+    "gpus_for_deadline",
+    "planned",
+    "plans",
+    "refusal",
+    "run",
+    "speed",
+    "squeezed",
+    "wall_days",
+]

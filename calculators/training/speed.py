@@ -129,7 +129,8 @@ def _communication(training: Training, gpu: GpuSpeed, tables: TrainingTables) ->
     frozen = 0.0 if training.trains_all else bytes_per_frozen_element(training)
     gathers = 2 * held * (size if training.trains_all else frozen)
     if p.zero_stage >= 3:
-        volume = gathers + trained * size
+        # behind a pipeline the gathered weights stay until the step ends (torchtitan, FSDP with 1F1B)
+        volume = (gathers + trained * size) / (np.asarray(training.accumulation) if p.pipeline > 1 else 1)
     else:
         volume = 2 * trained * size / np.asarray(training.accumulation)
     volume = volume * (sharders - 1) / np.maximum(sharders, 1)
