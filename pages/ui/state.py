@@ -26,6 +26,7 @@ _LARGE_CONFIG = "_large_config"
 _OWNERS = "link-owners"
 _ADDRESS = "_link_address"
 _TEXTS = "_link_texts"
+_REPEATED = "_link_repeated"
 _SETTLING = "_controls_settling"
 
 
@@ -43,6 +44,8 @@ def owners() -> dict[str, str]:
     address = _address()
     if address != st.session_state.get(_ADDRESS):
         st.session_state[_TEXTS] = address
+        given = {name: st.query_params.get_all(name) for name in link.PARAMS}
+        st.session_state[_REPEATED] = {name: values for name, values in given.items() if len(values) > 1}
     texts: dict[str, str] = st.session_state[_TEXTS]
     with st.container(key=_OWNERS):
         for name, text in texts.items():
@@ -57,10 +60,8 @@ def read() -> tuple[Scenario, tuple[link.Notice, ...]]:
     """The address as a Scenario and what in it was not used as it stood. Draws the owners."""
     texts = owners()
     query: dict[str, list[str]] = {name: [text] for name, text in texts.items() if text}
-    for name in st.query_params:
-        given = st.query_params.get_all(name)
-        if name not in link.PARAMS or (len(given) > 1 and given[-1] == texts[name]):
-            query[name] = given
+    query |= st.session_state[_REPEATED]  # Streamlit shortens these in the address at once
+    query |= {name: st.query_params.get_all(name) for name in st.query_params if name not in link.PARAMS}
     scenario, notices = link.parse(query, catalogue.known())
     hidden = [gpu for gpu in scenario.gpus if gpu in catalogue.pre_release_gpus()]
     if hidden and not scenario.pre_release:
@@ -100,6 +101,7 @@ def put(**fields: Any) -> None:
     texts = dict(st.session_state.get(_TEXTS) or dict.fromkeys(link.PARAMS, ""))
     for field, value in fields.items():
         param = link.BY_FIELD[field]
+        st.session_state.get(_REPEATED, {}).pop(param.name, None)
         if field == "config_json":
             st.session_state.pop(_LARGE_CONFIG, None)
         try:
