@@ -59,6 +59,7 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
     series = list(dict.fromkeys(row.series for row in rows))
     names = [row.name for row in rows]
     traces = [_bars(rows, names, name, HATCHES[i % len(HATCHES)]) for i, name in enumerate(series)]
+    traces += _ranges(rows)
     estimated = [i for i, row in enumerate(rows) if row.estimate is not None]
     if estimated:
         traces.append(_estimates([rows[i] for i in estimated], [names[i] for i in estimated]))
@@ -107,8 +108,7 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
 
 def _bars(rows: Sequence[ResultBar], names: Sequence[str], series: str, hatch: str) -> Figure:
     part = [(row, name) for row, name in zip(rows, names, strict=True) if row.series == series]
-    several = any(row.count > 1 for row, _ in part)
-    bars: Figure = {
+    return {
         "type": "bar",
         "orientation": "h",
         "name": series or "Measured",
@@ -117,16 +117,38 @@ def _bars(rows: Sequence[ResultBar], names: Sequence[str], series: str, hatch: s
         "marker": {"pattern": {"shape": hatch, "size": 6}},
         "hovertemplate": "%{y}: %{x:,.4~g}<extra></extra>",
     }
-    if several:
-        bars["error_x"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [row.high - (row.value or 0) if row.count > 1 else None for row, _ in part],
-            "arrayminus": [(row.value or 0) - row.low if row.count > 1 else None for row, _ in part],
-            "thickness": 1.5,
-            "width": 4,
+
+
+def _ranges(rows: Sequence[ResultBar]) -> list[Figure]:
+    """A line from the lowest to the highest result where a bar stands for several."""
+    several = [row for row in rows if row.count > 1 and row.value is not None]
+    if not several:
+        return []
+    values = [(row.value or 0, row.low, row.high) for row in several]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "Lowest to highest",
+            "x": [value for value, _, _ in values],
+            "y": [row.name for row in several],
+            "marker": {"symbol": "line-ns-open", "size": 8, "line": {"width": 2}},
+            "error_x": _both_sides(values),
+            "hovertemplate": "%{y}: median %{x:,.4~g}<extra></extra>",
         }
-    return bars
+    ]
+
+
+def _both_sides(values: Sequence[tuple[float, float, float]]) -> Figure:
+    """Plotly's error bar for (middle, low, high)."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - middle for middle, _, high in values],
+        "arrayminus": [middle - low for middle, low, _ in values],
+        "thickness": 2,
+        "width": 4,
+    }
 
 
 def _estimates(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
@@ -138,14 +160,7 @@ def _estimates(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
         "x": [e.value for e in known],
         "y": list(names),
         "marker": {"symbol": "diamond-open", "size": 10, "line": {"width": 2}},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [e.high - e.value for e in known],
-            "arrayminus": [e.value - e.low for e in known],
-            "thickness": 2,
-            "width": 6,
-        },
+        "error_x": _both_sides([(e.value, e.low, e.high) for e in known]),
         "hovertemplate": "%{y}: estimate %{x:,.4~g}<extra></extra>",
     }
 
@@ -169,7 +184,7 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
 
 def two_lines(name: str) -> str:
     """A name on at most two lines, cut in its middle; a third would run into the next bar."""
-    lines = textwrap.wrap(name, NAME_CHARACTERS) or [name]
+    lines = textwrap.wrap(name.replace("· ", "·\u00a0"), NAME_CHARACTERS) or [name]
     rest = " ".join(lines[1:])
     if len(rest) > LAST_CHARACTERS:
         rest = f"…{rest[1 - LAST_CHARACTERS :]}"

@@ -298,7 +298,8 @@ def test_thousands_of_rows_are_filtered_in_milliseconds() -> None:
 def test_an_estimate_is_drawn_beside_its_bar() -> None:
     row = ResultBar("A", 10, 9, 12, 3, "10 (3)", estimate=Estimate(11, 8, 14))
     figure = result_bars([row, ResultBar("B", 5, 5, 5, 1, "5")], "tokens/s", 12)
-    (mark,) = [trace for trace in figure["data"] if trace.get("mode") == "markers"]
+    spread, mark = [trace for trace in figure["data"] if trace.get("mode") == "markers"]
+    assert (spread["y"], spread["error_x"]["array"], spread["error_x"]["arrayminus"]) == (["A"], [2], [1])
     assert (mark["x"], mark["y"]) == ([11], ["A"])
     assert (mark["error_x"]["array"], mark["error_x"]["arrayminus"]) == ([3], [3])
     assert figure["layout"]["showlegend"]
