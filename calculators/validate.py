@@ -184,6 +184,10 @@ def _summary_text(summary: dict[str, Any]) -> str:
             )
         verdicts = part["verdicts"]
         lines.append("verdicts: " + ", ".join(f"{key} {value}" for key, value in verdicts.items()))
+        if part["band_rows"]:
+            lines.append(
+                f"need inside the error band: {part['band_coverage_pct']} % of {part['band_rows']} rows"
+            )
     return "\n".join(lines) + "\n"
 
 

@@ -12,28 +12,9 @@ import numpy as np
 from calculators.validate_memory import RowResult, predict_file
 from gpu_data.engine_schemas import ErrorBand
 
-# What a row measured of the need, the most complete first; all of a group must be printed.
-_NEEDS = (
-    ("total_used_mib",),
-    ("total_used_gb",),
-    ("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"),
-    ("weights_gib_per_gpu", "activation_peak_gib"),
-    ("weights_gib_per_gpu",),
-    ("model_size_gib",),
-)
 LOW, HIGH = 100 / 6, 500 / 6  # percentiles: two setups of three lie between, one standard deviation
-FEWEST = 10  # setups a family needs for a band of its own
-
-
-def need_ratio(result: RowResult) -> float | None:
-    """Measured over predicted need of one row, None when the row printed none of it."""
-    lines = {line.quantity: line for line in result.lines if line.refused is None}
-    for names in _NEEDS:
-        if all(name in lines for name in names):
-            measured = sum(float(lines[name].measured or 0) for name in names)
-            predicted = sum(float(lines[name].predicted or 0) for name in names)
-            return measured / predicted if predicted else None
-    return None
+LEAST = 0.01  # no band is narrower to either side: what figures printed with two or three digits leave open
+FEWEST = 8  # setups a family needs for a band of its own
 
 
 def bands(results: Iterable[RowResult]) -> list[ErrorBand]:
@@ -44,7 +25,7 @@ def bands(results: Iterable[RowResult]) -> list[ErrorBand]:
     """
     setups: dict[str, dict[tuple[str, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
-        ratio = need_ratio(result)
+        ratio = result.need_ratio
         if result.part == "counted" and ratio is not None:
             for family in (result.family, "all"):
                 setups[family][result.setup].append(ratio - 1)
@@ -60,10 +41,10 @@ def _band(family: str, values: list[float]) -> ErrorBand:
     low, high = np.percentile(values, [LOW, HIGH])
     return ErrorBand(
         family=family,
-        low=round(min(float(low), 0.0), 4) + 0.0,  # no -0.0
-        high=round(max(float(high), 0.0), 4),
+        low=round(min(float(low), -LEAST), 4),
+        high=round(max(float(high), LEAST), 4),
         rows=len(values),
-        note=f"two of three of {len(values)} measured setups lie inside",
+        note=f"at least two of three of {len(values)} measured setups lie inside",
     )
 
 

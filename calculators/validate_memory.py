@@ -15,11 +15,22 @@ from calculators.memory.cache import reported_tokens
 from calculators.memory.report import pieces_of
 from calculators.memory.weights import stored_bytes, tower_elements
 from calculators.validate_rows import QUANTITIES, MeasuredRow, PreparedRow, RowRefused, prepare, read_rows
+from gpu_data.engine_schemas import ErrorBand
 
 GIB, MIB = 2**30, 2**20
 _NEEDS_CAPACITY = ("kv_cache_gib_per_gpu", "kv_cache_tokens", "fits")
 _STATES = ("recurrent state", "convolution state")
-_RAN = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+_RAN = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
+
+# What a row measured of the need, the most complete first; all of a group must be printed.
+_NEEDS = (
+    ("total_used_mib",),
+    ("total_used_gb",),
+    ("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"),
+    ("weights_gib_per_gpu", "activation_peak_gib"),
+    ("weights_gib_per_gpu",),
+    ("model_size_gib",),
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,18 @@ class RowResult:
     assumptions: tuple[str, ...]
     family: str = ""  # of the engine
     setup: tuple[str, ...] = ()  # engine family, model and format
+    band: ErrorBand | None = None  # of the engine family
+
+    @property
+    def need_ratio(self) -> float | None:
+        """Measured over predicted need, None when the row printed none of it."""
+        lines = {line.quantity: line for line in self.lines if line.refused is None}
+        for names in _NEEDS:
+            if all(name in lines for name in names):
+                measured = sum(float(lines[name].measured or 0) for name in names)
+                predicted = sum(float(lines[name].predicted or 0) for name in names)
+                return measured / predicted if predicted else None
+        return None
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,7 @@ def predict_row(row: MeasuredRow, configs: Path) -> RowResult:
     context = _Context(deployment, estimate(deployment), pieces_of(deployment))
     lines = tuple(_line(prepared, context, name) for name in quantities)
     setup = (deployment.engine.family, row.text("model_hf_id"), deployment.weight_format.id)
-    return RowResult(lines, part, prepared.assumptions, deployment.engine.family, setup)
+    return RowResult(lines, part, prepared.assumptions, deployment.engine.family, setup, deployment.band)
 
 
 def _refused(row: MeasuredRow, quantity: str, reason: str) -> Line:
@@ -173,6 +196,20 @@ def _part(results: list[RowResult]) -> dict[str, Any]:
     return {
         "quantities": quantities,
         "verdicts": _verdicts([line for line in lines if line.quantity == "fits"]),
+        **_coverage(results),
+    }
+
+
+def _coverage(results: list[RowResult]) -> dict[str, Any]:
+    """How many rows that measured their need lie inside the error band their verdict uses.
+
+    The band's ends are measured errors themselves, so a rounding step more counts as inside.
+    """
+    errors = [(r.need_ratio - 1, r.band) for r in results if r.need_ratio is not None and r.band is not None]
+    inside = sum(band.low - 1e-3 <= error <= band.high + 1e-3 for error, band in errors)
+    return {
+        "band_rows": len(errors),
+        "band_coverage_pct": round(100 * inside / len(errors), 1) if errors else None,
     }
 
 

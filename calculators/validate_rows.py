@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +38,7 @@ QUANTITIES = (
     "total_used_gb",
     "fits",
 )
+_NEEDED = ("id", "engine", "model_hf_id")
 UNKNOWN_CAPACITY = 80 * 2**30  # stands in where no printed quantity depends on the capacity
 
 # A GGUF mixture to stand for a type that is not llama.cpp's own, by the bits of its main tensor type.
@@ -113,53 +115,97 @@ class PreparedRow:
 
 
 def read_rows(path: Path) -> Iterator[MeasuredRow]:
-    """The rows of a CSV file with a header. Raises RowRefused when it has none of the expected columns."""
+    """The rows of a table with a header, cells separated by commas, semicolons or tabs.
+
+    Columns it does not know are left alone. Raises RowRefused when the file cannot be read or lacks a column
+    that every row needs.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    except (OSError, ValueError) as error:
         raise RowRefused(f"{path}: cannot be read ({error})") from None
-    reader = csv.DictReader(text.splitlines(keepends=True))
-    missing = [name for name in ("id", "engine", "model_hf_id") if name not in (reader.fieldnames or ())]
-    if missing:
-        raise RowRefused(f"{path}: has no column {', '.join(missing)}")
-    for cells in reader:
-        yield MeasuredRow({k: v for k, v in cells.items() if k is not None and isinstance(v, str)})
+    if not text.strip():
+        raise RowRefused(f"{path}: is empty; has no column {', '.join(_NEEDED)}")
+    header = text.splitlines()[0]
+    separator = max(",;\t", key=header.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        missing = [name for name in _NEEDED if name not in reader.fieldnames]
+        if missing:
+            raise RowRefused(f"{path}: has no column {', '.join(missing)}")
+        for cells in reader:
+            yield MeasuredRow({k: v for k, v in cells.items() if k is not None and isinstance(v, str)})
+    except csv.Error as error:
+        raise RowRefused(f"{path}: line {reader.line_num} is no row of a table ({error})") from None
 
 
 @lru_cache(maxsize=512)
 def _config(model_hf_id: str, folder: Path) -> tuple[Mapping[str, Any], str]:
-    """(config, assumption) of a model: its file, or the catalogue's model of that name."""
-    path = folder / (model_hf_id.replace("/", "--") + ".json")
-    if path.is_file():
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RowRefused(f"model_hf_id: {path.name} is not JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise RowRefused(f"model_hf_id: {path.name} does not hold an object")
-        return found, ""
-    return _known_config(model_hf_id)
+    """(config, assumption) of a model: its file, or the known model nearest by name."""
+    path = folder / _file_name(model_hf_id)
+    try:
+        there = path.is_file()
+    except (OSError, ValueError):  # a name no file can have
+        there = False
+    return (_read_config_file(path), "") if there else known_config(model_hf_id, folder)
+
+
+def _file_name(model_hf_id: str) -> str:
+    return model_hf_id.replace("/", "--") + ".json"
+
+
+def _read_config_file(path: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RowRefused(f"model_hf_id: {path.name} is not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise RowRefused(f"model_hf_id: {path.name} does not hold an object")
+    return found
+
+
+# Words that say how a checkpoint is stored or tuned: they change no tensor's shape.
+_STORED = (
+    "fp8|fp4|nvfp4|mxfp4|awq|gptq|int4|int8|w4a16|w8a8|w8a16|bnb|4bit|8bit|unsloth|gguf|dynamic|block|bf16|hf|"
+    "quantized|channel|qat|autoround|marlin|instruct|chat|it"
+)
+_TUNED = frozenset(
+    ["base", "text", "meta", "nvidia", "preview", "pt", "thinking", "latest", "v0.1", "v0.2", "v0.3", "v1"]
+)
+_DATE = re.compile(r"2[3-7](0[1-9]|1[0-2])|(0[1-9]|1[0-2])[0-3]\d")
 
 
 def _plain_name(name: str) -> str:
-    """A model's name without owner, quantisation and other suffixes, to find its unquantised twin."""
+    """A model's name without owner and words of storage and tuning at its end: its unquantised twin."""
     name = name.split("/")[-1].lower()
-    suffix = (
-        r"[-_.](fp8|fp4|nvfp4|mxfp4|awq|gptq|int4|int8|w4a16|w8a8|bnb|4bit|8bit|unsloth|gguf|dynamic|block|bf16|hf|"
-        r"quantized|channel)"
-    )
     while True:
-        shorter = re.sub(rf"{suffix}$", "", name)
+        shorter = re.sub(rf"[-_.:]({_STORED}|q\d_\w+)$", "", name)
         if shorter == name:
             return name
         name = shorter
 
 
-@lru_cache(maxsize=1)
-def _known_models() -> Mapping[str, str]:
+def _loose_name(name: str) -> str:
+    """Family and size of a model: its name also without tuning, date and separators."""
+    plain = re.sub(r"(?<=\d)_(?=\d)", ".", _plain_name(name))
+    words = re.split(r"[-_:\s]+", plain)
+    stored = _STORED.split("|")
+    return "".join(w for w in words if w not in stored and w not in _TUNED and not _DATE.fullmatch(w))
+
+
+Names = Callable[[str], str]
+
+
+@lru_cache(maxsize=4)
+def _known_models(key: Names) -> Mapping[str, str]:
     from gpu_data.models import model, model_ids
 
-    return {_plain_name(model(model_id).hf_id or model_id): model_id for model_id in model_ids()}
+    found: dict[str, str] = {}
+    for model_id in model_ids():
+        found.setdefault(key(model(model_id).hf_id or model_id), model_id)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -170,16 +216,33 @@ def _validation_models() -> Mapping[str, Mapping[str, Any]]:
     return {_plain_name(name): config for name, config in json.loads(text).items()}
 
 
-def _known_config(model_hf_id: str) -> tuple[Mapping[str, Any], str]:
+@lru_cache(maxsize=16)
+def _files(folder: Path, key: Names) -> Mapping[str, Path]:
+    """Config files of a folder by their models' names."""
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.json")):
+        found.setdefault(key(path.stem.split("--")[-1]), path)
+    return found
+
+
+def known_config(model_hf_id: str, folder: Path | None) -> tuple[Mapping[str, Any], str]:
+    """The config of a model known under another name: first the same name in another format, then the same
+    family and size. Raises RowRefused when neither is known."""
     from gpu_data.models import model_config
 
-    named = _validation_models().get(_plain_name(model_hf_id))
-    if named is not None:
-        return named, f"model_hf_id: no config file for {model_hf_id!r}, taken from {named['_source']}"
-    found = _known_models().get(_plain_name(model_hf_id))
-    if found is None:
-        raise RowRefused(f"model_hf_id: no config file and no known model for {model_hf_id!r}")
-    return model_config(found), f"model_hf_id: no config file for {model_hf_id!r}, taken as {found}"
+    missing = f"model_hf_id: no config file for {model_hf_id!r}, taken"
+    for key, remark in ((_plain_name, ""), (_loose_name, ", by family and size in the name")):
+        name = key(model_hf_id)
+        if key is _plain_name and name in _validation_models():
+            config = _validation_models()[name]
+            return config, f"{missing} from {config['_source']}"
+        if name in _known_models(key):
+            found = _known_models(key)[name]
+            return model_config(found), f"{missing} as {found}{remark}"
+        files = _files(folder, key) if folder is not None else {}
+        if name in files:
+            return _read_config_file(files[name]), f"{missing} from {files[name].name}{remark}"
+    raise RowRefused(f"model_hf_id: no config file and no known model for {model_hf_id!r}")
 
 
 @lru_cache(maxsize=512)
@@ -194,7 +257,7 @@ def _architecture(model_hf_id: str, folder: Path) -> tuple[Architecture, bool, s
     except ConfigRefused as error:
         if not partial:
             raise RowRefused(f"model_hf_id: config refused, {error}") from None
-        known, assumed = _known_config(model_hf_id)
+        known, assumed = known_config(model_hf_id, None)
         return read_config(known), True, assumed
 
 
@@ -232,11 +295,40 @@ def _needs_v1(row: MeasuredRow, arch: Architecture) -> bool:
     return mixed or "fp4" in row.text("quantization").lower()
 
 
+# Formats a checkpoint's name states, for rows that leave the format out.
+_NAMED_FORMATS = (
+    (r"bnb-4bit|4bit-bnb", "bnb-nf4"),
+    (r"gptq.*int8|gptq.*8bit", "gptq-int8"),
+    (r"gptq", "gptq-int4"),
+    (r"awq|w4a16|int4", "awq-int4"),
+    (r"nvfp4|[-_]fp4", "nvfp4"),
+    (r"fp8", "fp8"),
+    (r"w8a8|int8", "int8"),
+)
+_UNSAID = frozenset(["", "auto", "default"])
+_BITS = {2: "gguf-q2_k", 3: "gguf-q3_k_m", 4: "awq-int4", 5: "gguf-q5_k_m", 6: "gguf-q6_k", 8: "int8"}
+
+
+def _format_in_name(model_hf_id: str) -> str | None:
+    name = model_hf_id.split("/")[-1].lower()
+    return next((fmt for pattern, fmt in _NAMED_FORMATS if re.search(pattern, name)), None)
+
+
+def _nearest_format(label: str) -> str | None:
+    """A format to stand for one that no table knows, by its GGUF type or its stated bits."""
+    bits = re.search(r"(?<![\d.])([2-8])[- ]?bits?\b", label.lower())
+    return _nearest_gguf(label) or (_BITS.get(int(bits.group(1))) if bits else None)
+
+
 def _weight_format(row: MeasuredRow, arch: Architecture, chosen: Engine) -> tuple[WeightFormat, str]:
     label = row.text("quantization")
+    label = "" if label.lower() in _UNSAID else label
+    named = _format_in_name(row.text("model_hf_id")) if not label and arch.quantization is None else None
+    if named is not None:
+        return weight_format(named), f"quantization: not given, {weight_format(named).label} by the name"
     parsed = parse_quantization_label(label)
     if parsed.format is None:
-        nearest = _nearest_gguf(label)
+        nearest = _nearest_format(label)
         if nearest is None:
             raise RowRefused(f"quantization: {parsed.refused}")
         return weight_format(nearest), f"quantization: {label!r} counted as {weight_format(nearest).label}"

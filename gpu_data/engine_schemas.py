@@ -115,8 +115,9 @@ class Engine(Frozen):
 class ErrorBand(Frozen):
     """How far measured need lies from the estimate, as fractions of the estimate.
 
-    low <= 0 <= high: measured need lies between need x (1 + low) and need x (1 + high) in two of three of the
-    `rows` measured setups (from the 1/6 to the 5/6 quantile, one standard deviation).
+    low <= 0 <= high: measured need lies between need x (1 + low) and need x (1 + high) in at least two of
+    three of the `rows` measured setups: from the 1/6 to the 5/6 quantile (one standard deviation), and at
+    least 1 % to either side.
     """
 
     family: str

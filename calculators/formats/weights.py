@@ -116,23 +116,35 @@ def weights_bytes(
     Raises FormatRefused when `fmt` is the native one and the checkpoint's quantisation is unknown.
     """
     table = model_table(arch)
-    key = (fmt.id, id(fmt), layout and layout.id, tensor_parallel_size if layout else 1)
+    if layout is not None and not table.experts and layout.replace is None:
+        layout = None  # it pads experts only
+    ways = tensor_parallel_size if layout is not None and table.experts else 1
+    key = (fmt.id, id(fmt), layout and layout.id, ways)
     found = table.cache.get(key)
     if found is None:
-        found = table.cache[key] = _compute(table, _Sizer(table, fmt, layout, tensor_parallel_size))
+        found = table.cache[key] = _compute(table, _Sizer(table, fmt, layout, ways))
     return found
 
 
 def _compute(table: ModelTable, sizer: _Sizer) -> WeightBytes:
-    sizes = np.empty(table.counts.shape)
-    for row, entry in zip(sizes, table.entries, strict=True):
-        row[:] = sizer.size(entry.weight, entry.shape)
-    sizes *= table.counts
+    # Most tensors have one size in all layers; those with one per layer are added row by row.
+    same = np.zeros(len(table.entries))
+    varied: list[tuple[int, NDArray[np.float64]]] = []
+    for index, entry in enumerate(table.entries):
+        size = sizer.size(entry.weight, entry.shape)
+        if isinstance(size, np.ndarray):
+            varied.append((index, size * entry.counts))
+        else:
+            same[index] = size
+    totals = same * table.counts.sum(axis=1)
+    by_shard = {shard: same[rows] @ table.counts[rows] for shard, rows in table.shards.items()}
+    for index, sizes in varied:
+        totals[index] = sizes.sum()
+        by_shard[table.entries[index].weight.shard] += sizes
+    layers = sum(by_shard.values(), np.zeros(table.n_layers))
     by_role: dict[Role, float] = {}
-    for entry, size in zip(table.entries, sizes.sum(axis=1).tolist(), strict=True):
-        by_role[entry.weight.role] = by_role.get(entry.weight.role, 0.0) + size
-    by_shard = {shard: sizes[rows].sum(axis=0) for shard, rows in table.shards.items()}
-    layers = sizes.sum(axis=0)
+    for entry, total in zip(table.entries, totals.tolist(), strict=True):
+        by_role[entry.weight.role] = by_role.get(entry.weight.role, 0.0) + total
     outside = []
     for weight in table.arch.outside:
         size = sizer.size(weight, matrix_shape(weight))

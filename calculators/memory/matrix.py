@@ -161,15 +161,19 @@ def _weights(
     """Bytes of weights [device, gpu, format]; one column per layout in use."""
     arch, engine = deployment.architecture, deployment.engine
     tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
+    on_cpu = deployment.options.experts_on_cpu
     planes = []
     for i, fmt in enumerate(formats):
         kept = layouts[i] if layouts else (None,)
-        distinct = {id(lay): lay for lay in kept}
-        known = {
-            key: device_weights(arch, fmt, engine, tp, pp, False, lay, deployment.options.experts_on_cpu)
-            for key, lay in distinct.items()
-        }
-        plane = np.stack([known[id(lay)] for lay in kept], axis=-1)
+        places = {id(layout): layout for layout in kept}
+        sizes = [
+            device_weights(arch, fmt, engine, tp, pp, False, layout, on_cpu) for layout in places.values()
+        ]
+        if len(sizes) == 1:
+            plane = sizes[0][:, None]
+        else:
+            column = {key: j for j, key in enumerate(places)}
+            plane = np.stack(sizes, axis=-1)[:, [column[id(layout)] for layout in kept]]
         planes.append(np.broadcast_to(plane, (len(plane), gpus)))
     return np.stack(planes, axis=-1)
 

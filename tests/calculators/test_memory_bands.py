@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
+from collections import defaultdict
+
+import numpy as np
 import pytest
 
-from calculators.validate_bands import bands, need_ratio
-from calculators.validate_memory import predict_file
+from calculators.validate_bands import bands
+from calculators.validate_memory import predict_file, summarise
 from gpu_data.engines import engines, error_band
 from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
@@ -28,10 +32,48 @@ def test_every_family_has_a_band():
         assert error_band(found.family).family in (found.family, "all")
 
 
-def test_two_of_three_measured_setups_lie_inside(results):
+def test_the_summary_says_how_often_the_band_held(results):
+    """A band from the 1/6 to the 5/6 quantile of setups promises two of three."""
+    found = summarise(results)
+    assert found["band_rows"] > 300
+    assert found["band_coverage_pct"] >= 66
     for family in ("llama.cpp", "transformers", "vllm"):
-        band = error_band(family)
-        ratios = [need_ratio(r) for r in results if r.family == family and r.part == "counted"]
-        errors = [ratio - 1 for ratio in ratios if ratio is not None]
-        inside = sum(band.low - 1e-3 <= error <= band.high + 1e-3 for error in errors)
-        assert inside / len(errors) >= 0.6, family
+        own = summarise(r for r in results if r.family == family)
+        assert own["band_coverage_pct"] >= 60, family
+
+
+def inside(band, results):
+    """Share of setups (their median row) inside a band."""
+    setups = defaultdict(list)
+    for r in results:
+        if r.part == "counted" and r.need_ratio is not None:
+            setups[r.setup].append(r.need_ratio - 1)
+    medians = [float(np.median(group)) for group in setups.values()]
+    return float(np.mean([band.low - 1e-3 <= m <= band.high + 1e-3 for m in medians])), len(medians)
+
+
+def test_bands_hold_on_models_they_were_not_made_from(results):
+    """Held out by model: bands from four fifths of the models, coverage on the setups of the other fifth.
+
+    Not by table: printed tables are easier than issue threads, so a band from tables alone covers less.
+    """
+    shares = []
+    for fold in range(5):
+        kept = [r for r in results if r.setup and zlib.crc32(r.setup[1].encode()) % 5 != fold]
+        left = [r for r in results if r.setup and zlib.crc32(r.setup[1].encode()) % 5 == fold]
+        made = {band.family: band for band in bands(kept)}
+        for family in ("llama.cpp", "transformers", "vllm"):
+            mine = [r for r in left if r.family == family]
+            if mine:
+                shares.append(inside(made.get(family, made["all"]), mine))
+    assert sum(setups for _, setups in shares) >= 70
+    assert np.average([s for s, _ in shares], weights=[n for _, n in shares]) >= 0.6
+
+
+def test_a_band_from_issue_threads_holds_on_tables():
+    threads, tables = (list(predict_file(path, CONFIGS)) for path in (MEASURED, MORE))
+    everything = next(band for band in bands(threads) if band.family == "all")
+    known = {r.setup for r in threads}
+    share, setups = inside(everything, [r for r in tables if r.setup not in known])
+    assert setups >= 20
+    assert share >= 0.6

@@ -7,12 +7,17 @@ import io
 import json
 import time
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gpu_data
 from calculators.validate import main
+from calculators.validate_memory import as_json, predict_row, summarise
+from calculators.validate_rows import MeasuredRow, RowRefused, known_config
 from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
 KEYS = ["id", "quantity", "predicted", "measured", "error_pct", "refused"]
@@ -142,6 +147,46 @@ def test_missing_config_falls_back_to_a_known_twin(tmp_path):
     assert weights["predicted"] == pytest.approx((6177 - 288 - 32) / 1024, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "twin"),
+    [
+        ("neuralmagic/Meta-Llama-3.1-70B-Instruct-FP8", "llama-3.1-70b"),
+        ("casperhansen/llama-3-70b-instruct-awq", "llama-3-70b"),
+        ("RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16", "llama-3.3-70b"),
+        ("lmstudio-community/gemma-3-12b-it-GGUF", "gemma-3-12b"),
+        ("google/gemma-3-12b-it-qat-q4_0-gguf", "gemma-3-12b"),
+        ("nvidia/DeepSeek-R1-0528-FP4", "deepseek-r1"),
+        ("Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b"),
+        ("llama3.1:8b", "llama-3.1-8b"),
+        ("TheBloke/Mistral-7B-Instruct-v0.2-AWQ", "mistral-7b-v0.1"),
+    ],
+)
+def test_a_repackaged_model_is_taken_as_the_one_it_was_made_from(name, twin):
+    _, assumption = known_config(name, None)
+    assert f"taken as {twin}" in assumption
+    assert name in assumption
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen2.5-Coder-7B-Instruct", "deepseek-ai/DeepSeek-V2.5", "x/y", "7b"])
+def test_another_family_or_size_is_never_taken(name):
+    with pytest.raises(RowRefused, match="model_hf_id: no config file and no known model"):
+        known_config(name, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "gib"),
+    [
+        # 6,177 MiB less 288 MiB of cache and 32 MiB of workspace (Qwen3 speed_benchmark.md).
+        pytest.param("Qwen/Qwen3-8B-AWQ", "", 5857 / 1024, id="AWQ in the name only"),
+        pytest.param("Qwen/Qwen3-8B-AWQ", "auto", 5857 / 1024, id="auto says nothing"),
+        pytest.param("Qwen/Qwen3-8B", "AutoRound 4 bit", 5857 / 1024, id="bits of an unknown method"),
+    ],
+)
+def test_a_format_is_read_from_name_or_bits(tmp_path, name, label, gib):
+    lines, _ = predict(tmp_path, model_hf_id=name, quantization=label, weights_gib_per_gpu="5.7")
+    assert lines[0]["predicted"] == pytest.approx(gib, rel=0.01)
+
+
 def test_suspect_rows_are_summed_apart(tmp_path):
     _, summary = predict(tmp_path, suspect="does not add up")
     assert summary["quantities"] == {}
@@ -157,6 +202,71 @@ def test_a_table_without_the_columns_is_refused(tmp_path, capsys, content, reaso
     path.write_text(content)
     assert main(["memory", str(path), "--configs", str(CONFIGS), "--json"]) == 2
     assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mark", "separator", "ending"),
+    [("\ufeff", ",", "\n"), ("", ";", "\n"), ("", "\t", "\r\n"), ("\ufeff", ";", "\r\n")],
+    ids=["byte order mark", "semicolons", "tabs", "all at once"],
+)
+def test_tables_as_other_programs_write_them(tmp_path, mark, separator, ending):
+    row = INPUTS | {"weights_gib_per_gpu": "6.016", "a column of somebody": "x"}
+    path = tmp_path / "rows.csv"
+    text = mark + separator.join(row) + ending + separator.join(row.values()) + ending
+    path.write_bytes(text.encode())
+    code, lines = run("memory", path, "--configs", CONFIGS, "--json")
+    assert code == 0
+    assert lines[0]["error_pct"] == pytest.approx(0, abs=0.1)
+
+
+def test_a_table_without_rows_has_an_empty_summary(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(",".join(INPUTS) + "\n")
+    code, lines = run("memory", path, "--configs", CONFIGS, "--json")
+    assert code == 0
+    assert [line["summary"]["rows"] for line in lines] == [0]
+    assert main(["memory", str(path), "--configs", str(CONFIGS)], io.StringIO()) == 0
+
+
+@pytest.mark.parametrize(
+    "content", [b"id,engine,model_hf_id\n1,vLLM,\xff\xfe\n", b"id,engine,model_hf_id\n1,vLLM,a\x00b\n"]
+)
+def test_bytes_that_are_no_text_are_refused_or_named(tmp_path, content, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content)
+    code = main(["memory", str(path), "--configs", str(CONFIGS)], io.StringIO())
+    assert code in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+CELLS = st.sampled_from(
+    ["", "0", "-1", "1e400", "nan", "abc", "1.5", "999999999999999999", "  ", "é", "auto", "fp8", "8", "yes",
+     "q8_0/q4_0", "null", "1,5", "{}", "2x A100", "RTX 4090 + RTX 3090", "Q4_K_XL", "iq1_s", "exl2 4.0bpw",
+     "gptq 3bit", "llama.cpp", "SGLang", "vLLM", "Ollama", "TGI", "Qwen/Qwen3-32B-AWQ", "x/y"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from((MEASURED, MORE)), st.integers(0, 400), st.dictionaries(st.integers(0, 60), CELLS))
+def test_any_cells_give_lines_or_a_named_refusal(path, number, changes):
+    rows = table(path)
+    cells = dict(rows[number % len(rows)])
+    columns = list(cells)
+    for place, value in changes.items():
+        cells[columns[place % len(columns)]] = value
+    result = predict_row(MeasuredRow(cells), CONFIGS)
+    for line in result.lines:
+        assert (line.predicted is None) == (line.refused is not None)
+        if line.refused is not None:
+            assert line.refused.split(":")[0].split(" and ")[0] in columns
+    json.dumps([as_json(line) for line in result.lines], allow_nan=False)
+    json.dumps(summarise([result]), allow_nan=False)
+
+
+@cache
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_a_missing_table_or_folder_is_named(tmp_path, capsys):
