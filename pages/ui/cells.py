@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,7 @@ from pages.ui import words
 MARKS = ("✕", "≈", "✓")  # does not fit, tight, fits
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One state: 0 does not fit, 1 tight, 2 fits; `how` is native, storage or no.
 
     `edge` holds t and r where the frontier runs above and to the right; `here` marks the reader's own choice.
@@ -40,9 +40,9 @@ class Row:
 
 
 def short(spare_bytes: float) -> str:
-    """A need or a surplus in GiB, short enough for a cell on a phone."""
+    """A need or a surplus in GiB, short enough for a cell on a phone; nothing from 1,000 GiB on."""
     gib = abs(spare_bytes) / words.GIB
-    return f"{gib / 1000:.0f}k" if gib >= 1000 else f"{gib:.0f}"
+    return f"{gib:.0f}" if gib < 999.5 else ""
 
 
 def frontier(fits: np.ndarray) -> list[list[str]]:

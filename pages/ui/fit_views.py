@@ -21,7 +21,9 @@ def badges(load: workload.Workload) -> None:
     parallel = load.parallel(s.gpu_count)
     tensor, stages = parallel if isinstance(parallel, tuple) else (1, 1)
     chosen = [
-        f"{load.weight_format.label} weights",
+        "weights as released"
+        if load.weight_format.kind == "native"
+        else f"{load.weight_format.label} weights",
         f"{load.kv_format.label} KV cache",
         load.engine.label,
         words.count(s.gpu_count, "GPU") + " of each kind",
@@ -80,12 +82,14 @@ def changes(load: workload.Workload) -> None:
         return
     st.header("What would make it fit", anchor=False)
     for gpu, change in lines:
-        with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
+        with st.container(
+            horizontal=True, wrap=False, vertical_alignment="center", gap="small", key=f"change-{gpu.id}"
+        ):
             if change is None:
                 st.markdown(f"**{gpu.title}:** no single change is enough.")
                 continue
             spare = words.gib(float(change.report.headroom_bytes))
-            st.markdown(f"**{gpu.title}:** {change.label}, then {spare} to spare", width="content")
+            st.markdown(f"**{gpu.title}:** {change.label}, then {spare} to spare")
             boards = gpu.devices // max(1, load.scenario.gpu_count)
             value = -(-int(change.value) // boards) if change.kind == "gpus" else change.value
             st.button(
@@ -190,7 +194,7 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
         st.info(f"Not possible: {words.plain(report)}")
         return
     st.caption(
-        "✓ fits, ≈ tight, ✕ does not fit, with GiB to spare or short. The thick edge is the frontier; "
+        "✓ fits, ≈ tight, ✕ does not, with GiB to spare or short below 1,000. The thick edge is the frontier; "
         "the outlined cell is where you are. Press a cell to go there."
     )
     shape = (len(MAP_USERS), len(MAP_CONTEXTS))

@@ -15,6 +15,7 @@ from pages.ui import controls, copy_link, state, warm
 STYLE = """<style>
 .st-key-link-owners { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
+[class*="st-key-change-"] { max-width: 40rem; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
 [data-testid="stMain"] h2 { font-size: 1.35rem; padding: 1rem 0 0.25rem; }
 [data-testid="stMain"] h3 { font-size: 1.1rem; }

@@ -59,7 +59,7 @@ def pinned(gpu_id: str, boards: int) -> PinnedGpu:
         gpu_id,
         catalogue.gpu_name(gpu_id),
         boards * per_board,
-        float(row["usable_bytes"]) / per_board,
+        float(row["usable_bytes"]),  # of one device
         str(row["usable_basis"]),
         bool(row["unified_memory"]),
     )
@@ -91,7 +91,8 @@ class Workload:
     @property
     def title(self) -> str:
         """Model and weight format in words."""
-        return f"{self.name} in {self.weight_format.label}"
+        fmt = self.weight_format
+        return f"{self.name} as released" if fmt.kind == "native" else f"{self.name} in {fmt.label}"
 
     @property
     def pinned(self) -> tuple[PinnedGpu, ...]:

@@ -58,8 +58,8 @@ def draw(
                     "note": row.note,
                     "strong": row.strong,
                     "cells": [
-                        [cell.state, cell.how, cell.text, number[cell.why], cell.edge, int(cell.here)]
-                        for cell in row.cells
+                        [state, how, text, number[why], edge, int(here)]
+                        for state, how, text, why, edge, here in row.cells
                     ],
                 }
                 for row in rows
