@@ -130,7 +130,7 @@ _QWEN3_NEXT: Final = Traits(
     qk_norm="head", gate="query", mlp_bias=False, shared_gate=True, order="interval", linear="gated_delta_net"
 )
 _QWEN2_MOE: Final = replace(_QWEN2, qkv_bias="qkv_bias", shared="one", shared_gate=True)
-_GLM4: Final = Traits(block_norms=4, out_bias=False)
+_GLM4: Final = Traits(mlp_bias=False, block_norms=4, out_bias=False)
 _OLMO2: Final = Traits(qk_norm="width", mlp_bias=False)
 _MAMBA: Final = Traits(block_norms=1, mlp="none", order="linear", linear="mamba", qkv_bias=False)
 _MIXTRAL: Final = Traits(
@@ -173,7 +173,7 @@ TRAITS: Final[dict[str, Traits]] = {
         mlp_bias=False,
     ),
     "biogpt": replace(_GPT, positions=2),
-    "bitnet": Traits(extras=("sub_norms",)),
+    "bitnet": Traits(mlp_bias=False, extras=("sub_norms",)),
     "bloom": replace(_GPT, mlp_keys=(), embedding_norm=2),
     "chameleon": Traits(qk_norm="each", qk_norm_vectors=2),
     "chatglm": Traits(
@@ -210,7 +210,7 @@ TRAITS: Final[dict[str, Traits]] = {
         shared="one_expert",
         shared_bias="mlp_bias",
     ),
-    "diffllama": Traits(extras=("differential",)),
+    "diffllama": Traits(mlp_bias=False, extras=("differential",)),
     "doge": Traits(qk_norm="head", sparse="never", extras=("doge",)),
     "dory": Traits(
         norm=NO_NORM,
@@ -318,12 +318,12 @@ TRAITS: Final[dict[str, Traits]] = {
         sparse="never",
         type_keys=(("full", "head_dim", "global_head_dim"),),
     ),
-    "glm": Traits(out_bias=False),
+    "glm": Traits(mlp_bias=False, out_bias=False),
     "glm4": _GLM4,
-    "glm4_moe": Traits(qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
+    "glm4_moe": Traits(mlp_bias=False, qk_norm="head", qk_norm_if="use_qk_norm", out_bias=False),
     "glm4_moe_lite": replace(_MLA, sparse="after_first"),
     "glm4v_moe_text": Traits(out_bias=False),
-    "glm4v_text": replace(_GLM4, qkv_bias=True, mlp_bias=False),
+    "glm4v_text": replace(_GLM4, qkv_bias=True),
     "glm5_next_text": replace(
         _DSA,
         order="kda_three",
@@ -333,7 +333,7 @@ TRAITS: Final[dict[str, Traits]] = {
         extras=("hyper_streams",),
     ),
     "glm_moe_dsa": replace(_DSA, order="indexed"),
-    "glm_ocr_text": replace(_GLM4, qkv_bias=False, mlp_bias=False),
+    "glm_ocr_text": replace(_GLM4, qkv_bias=False),
     "gpt2": replace(_GPT, positions=0, mlp_keys=("n_inner",)),
     "gpt_bigcode": replace(_GPT, mlp_keys=("n_inner",), positions=0, kv_heads="multi_query"),
     "gpt_neo": replace(_GPT, positions=0, qkv_bias=False),
@@ -490,6 +490,7 @@ TRAITS: Final[dict[str, Traits]] = {
     ),
     "longcat_flash": replace(
         _MLA,
+        router_bias="router_bias",
         attention="double_mla",
         block_norms=4,
         mlp_bias=False,
@@ -692,7 +693,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "voxtral_realtime_text": Traits(
         qkv_bias=False, out_bias=False, mlp_bias=False, order="sliding_all", extras=("time_norm",)
     ),
-    "xglm": replace(_GPT),
+    "xglm": replace(_GPT, mlp_keys=("ffn_dim",)),
     "xlstm": Traits(
         order="linear",
         linear="mlstm",
