@@ -125,7 +125,9 @@ def changes_that_fit(
     """Single changes that make a deployment fit, in the order people try them (scalar inputs).
 
     Next weight precision down among `weight_formats`, next cache precision down among `kv_formats`, less
-    context, more GPUs, fewer sequences. Empty when no single change is enough.
+    context, more GPUs, fewer sequences. Empty when no single change is enough. Formats the engine does not
+    read are left out; whether the GPU runs one is for the caller to decide, who knows the GPU. A changed
+    weight format is counted as the checkpoint stores it.
     """
     found = [
         _first(_lower_weights(deployment, weight_formats)),
@@ -162,12 +164,17 @@ def _lower_weights(
 ) -> list[tuple[str, str, str | int, Deployment]]:
     arch = deployment.architecture
     now = weights_bytes(arch, deployment.weight_format).total_bytes
-    sized = [(weights_bytes(arch, fmt).total_bytes, fmt) for fmt in formats]
+    sized = [(weights_bytes(arch, fmt).total_bytes, fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now * 0.99), key=lambda row: -row[0])
     return [
-        ("weight_format", f"weights in {fmt.label}", fmt.id, deployment.but(weight_format=fmt))
+        ("weight_format", f"weights in {fmt.label}", fmt.id, deployment.but(weight_format=fmt, layout=None))
         for _, fmt in smaller
     ]
+
+
+def _reads(deployment: Deployment, fmt: WeightFormat | KvFormat) -> bool:
+    """Whether the engine loads a format; a format that names no engine is for all."""
+    return not fmt.engines or deployment.engine.algorithm in fmt.engines
 
 
 def _lower_cache(
@@ -175,18 +182,23 @@ def _lower_cache(
 ) -> list[tuple[str, str, str | int, Deployment]]:
     head_dim = deployment.architecture.head_dim or 1
     now = kv_bytes_per_element(deployment.kv_format, head_dim)
-    sized = [(kv_bytes_per_element(fmt, head_dim), fmt) for fmt in formats]
+    sized = [(kv_bytes_per_element(fmt, head_dim), fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now), key=lambda row: -row[0])
     return [
-        ("kv_format", f"KV cache in {fmt.label}", fmt.id, deployment.but(kv_format=fmt)) for _, fmt in smaller
+        ("kv_format", f"KV cache in {fmt.label}", fmt.id, deployment.but(kv_format=fmt, v_format=None))
+        for _, fmt in smaller
     ]
 
 
 def _more_gpus(deployment: Deployment, max_gpus: int) -> list[tuple[str, str, str | int, Deployment]]:
+    """The widest tensor split of every count: what a person gets who only says how many GPUs."""
+    widest: dict[int, Fleet] = {}
+    for fleet in fleets(deployment, max_gpus):
+        widest.setdefault(fleet.gpus, fleet)
     return [
-        ("gpus", f"{fleet.gpus} GPUs", fleet.gpus, on_fleet(deployment, fleet))
-        for fleet in fleets(deployment, max_gpus)
-        if fleet.gpus > deployment.gpus
+        ("gpus", f"{gpus} GPUs", gpus, on_fleet(deployment, fleet))
+        for gpus, fleet in widest.items()
+        if gpus > deployment.gpus
     ]
 
 
