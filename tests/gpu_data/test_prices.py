@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_data import spec_frame
@@ -87,6 +87,7 @@ def test_a_day_before_any_quote_has_no_summary() -> None:
 
 
 @given(st.dates(date(2026, 6, 1), date(2030, 1, 1)))
+@settings(deadline=None)
 def test_laws_of_a_summary(today: date) -> None:
     summary = price_summary(today)
     assert set(summary.index) <= set(spec_frame().index)

@@ -329,6 +329,7 @@ def test_bars_keep_every_row_and_its_place(found: list[str], most: float, data: 
 
 
 @given(st.floats(1e-3, 1e7))
+@settings(deadline=None)
 def test_ticks_are_few_and_within_the_data(most: float) -> None:
     ticks = even_ticks(most)
     assert ticks[0] == 0
