@@ -39,6 +39,7 @@ from gpu_data.training_schemas import Checkpointing, Framework, PublishedConfig
 QUANTITIES = ("peak_gib_per_gpu", "oom")
 COLUMNS = ("id", "method", "model", "precision", "peak_gib_per_gpu")
 GB = 1e9
+PLAIN_LOGIT_BYTES = 14  # of a loss that is neither chunked nor fused: 16-bit, fp32, its softmax, its gradient
 
 # First pattern found decides; the order puts the longer word first.
 _METHODS = (
@@ -57,11 +58,12 @@ _BASES = (
     (r"nf4|fp4|4.?bit", "bnb-nf4"),
     (r"int8|8.?bit", "bnb-int8"),
 )
-# Words of the free-text column that name a technique -> how the run changes.
+# Words of the free-text column that name a technique -> how the run changes; the later ones give way.
 _TECHNIQUES: tuple[tuple[str, dict[str, object]], ...] = (
     (r"cut cross|fused (linear )?(cross|loss)|liger", {"logit_bytes": 0.5}),
     (r"optimi[sz]er (step )?in(to)? (the )?backward|fused optimi[sz]er", {"fused_step": True}),
     (r"activation offload", {"offload_activations": True}),
+    (r"packed dataset|baseline|\+ ?compile", {"logit_bytes": PLAIN_LOGIT_BYTES}),
     (r"zero-?3 with cpu offload|cpu offload with", {"offload": "all"}),
     (r"cpu offload", {"offload": "optimizer"}),
 )
@@ -193,10 +195,9 @@ def prepare(row: MeasuredRow) -> PreparedRun:
     if config is not None:
         notes.append(f"rank, targets and loss as {config.name} of {framework.label} sets them")
         training = _configured(training, config)
-    for pattern, changes in _TECHNIQUES:
+    for pattern, changes in reversed(_TECHNIQUES):
         if re.search(pattern, row.text("extra").lower()):
             training = training.but(**changes)
-            break
     if training.method == "qlora" and training.base_format is not None and training.base_format.id == "nvfp4":
         training = training.but(method="lora")
     notes += [assumed_length, assumed_checkpointing]
@@ -209,14 +210,13 @@ def _is_bitsandbytes(training: Training) -> bool:
 
 def _configured(training: Training, config: PublishedConfig) -> Training:
     """The run with what its published configuration sets."""
-    usual = training_tables().frameworks["transformers"]
     return training.but(
         lora_rank=training.lora_rank or config.lora_rank,
         targets=config.lora_targets,
         accumulation=config.accumulation or training.accumulation,
         quantized_experts=config.quantizes_experts or not _is_bitsandbytes(training),
         offload_activations=config.offload_activations,
-        logit_bytes=usual.logit_bytes if config.fused_loss is False else None,
+        logit_bytes=PLAIN_LOGIT_BYTES if config.fused_loss is False else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -22,11 +23,30 @@ from gpu_data.training_schemas import (
 )
 
 FOLDER = Path(__file__).parent
+RUNS_PATH = FOLDER / "training_runs.csv"  # measured and published training runs, each with its source
+FINETUNE_PATH = FOLDER / "finetune_memory.csv"  # measured peaks of fine-tuning
 Row = TypeVar("Row", Precision, Optimizer, Framework)
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((FOLDER / name).read_text(encoding="utf-8"))
+
+
+@cache
+def training_runs() -> tuple[Mapping[str, str], ...]:
+    """Measured and published training runs as tabled: `kind` says which, `source_url` where from."""
+    return _rows(RUNS_PATH)
+
+
+@cache
+def finetune_runs() -> tuple[Mapping[str, str], ...]:
+    """Measured peaks of fine-tuning as their table has them; `unit_as_reported` is the unit of the peak."""
+    return _rows(FINETUNE_PATH)
+
+
+def _rows(path: Path) -> tuple[Mapping[str, str], ...]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
 
 
 @cache

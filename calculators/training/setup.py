@@ -44,7 +44,7 @@ class Parallel:
     @property
     def sharders(self) -> Count:
         """GPUs over which ZeRO splits: data parallel x context parallel."""
-        return self.gpus // (self.tensor * self.pipeline)
+        return np.maximum(np.asarray(self.gpus) // (self.tensor * self.pipeline), 1)
 
     @property
     def data(self) -> Count:
@@ -125,7 +125,7 @@ def refusal(training: Training) -> str | None:
     if training.offload not in OFFLOADS:
         return f"offload: {training.offload!r} is none of {', '.join(OFFLOADS)}"
     replica = p.tensor * p.pipeline * p.context
-    if np.any(np.asarray(p.gpus) % replica):
+    if np.any(np.asarray(p.gpus) < 1) or np.any(np.asarray(p.gpus) % replica):
         return f"gpus: {p.gpus} is no multiple of tensor x pipeline x context = {replica}"
     if np.any(np.asarray(p.sharders) % p.expert):
         return f"expert_parallel: {p.expert} does not divide {p.sharders} data-parallel GPUs"
