@@ -194,7 +194,7 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
         st.info(f"Not possible: {words.plain(report)}")
         return
     st.caption(
-        "✓ fits, ≈ tight, ✕ does not, with GiB to spare or short below 1,000. The thick edge is the frontier; "
+        "✓ fits, ≈ tight, ✕ does not: GiB to spare or short below 1,000. The thick edge is the frontier, "
         "the outlined cell is where you are. Press a cell to go there."
     )
     shape = (len(MAP_USERS), len(MAP_CONTEXTS))
