@@ -214,3 +214,10 @@ def test_a_format_that_the_engine_does_not_read_is_said_so() -> None:
 
 def test_a_context_past_the_model_s_window_is_said_so() -> None:
     assert "own window" in shown(opened({"model": "llama-2-7b", "ctx": "32768"}))
+
+
+def test_what_every_page_needs_is_out_of_the_garbage_collector_s_sight() -> None:
+    import gc
+
+    opened()
+    assert gc.get_freeze_count() > 100_000
