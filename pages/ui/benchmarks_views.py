@@ -19,11 +19,12 @@ from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP, gpu_names, model_na
 from pages.ui.benchmarks_select import Selected
 from pages.ui.benchmarks_table import Table, table
 from pages.ui.compare_select import floats
-from pages.ui.compare_text import listed, number
+from pages.ui.compare_text import DASH, listed, number
 from pages.ui.figures_benchmarks import Estimate, Figure, ResultBar, result_bars
 
 MOST_BARS: Final = 20
 STAR: Final = "★ "
+WORTH_SAYING: Final = 1.05  # of a lead
 TRUST_SERIES: Final = {
     "trusted": "Trusted community table",
     "reported": "Single reports",
@@ -168,6 +169,11 @@ def _llamacpp(selected: Selected, scenario: Scenario) -> Section:
     remarks = rows[rows["note"].notna().to_numpy(dtype=bool)]
     for remark, doubted in remarks.groupby("note")["gpu"]:
         notes.append(f"{listed([str(name) for name in doubted.unique()], 6)}: {remark}.")
+    if any(group.estimate for group in ranked):
+        notes.append(
+            "Diamonds are our estimates, made with constants that were fitted without that result; the line "
+            "through one is the band that holds four of five such results."
+        )
     if selected.hidden_unverified:
         notes.append(
             f"{selected.hidden_unverified} unverified results are left out; a switch under Filters shows "
@@ -335,11 +341,11 @@ def _takeaway(ranked: Sequence[_Group], measure: Measure, question: str, who: bo
     # more GPUs and other rounds are other questions
     pinned = [g for g in pinned if (g.n_gpus, g.series) == (pinned[0].n_gpus, pinned[0].series)]
     top, last = (pinned[0], pinned[-1]) if pinned else (best, best)
-    if top.gpu_key != last.gpu_key and top.median != last.median:
-        ratio = max(top.median, last.median) / min(top.median, last.median)
+    ratio = max(top.median, last.median) / min(top.median, last.median)
+    if top.gpu_key != last.gpu_key and ratio >= WORTH_SAYING:
         text += (
-            f" Among your pinned cards {top.name.removeprefix(STAR)} ({number(top.median)}) is {ratio:.1f} × "
-            f"ahead of {last.name.removeprefix(STAR)} ({number(last.median)})."
+            f" Among your pinned cards {top.name.removeprefix(STAR)} ({number(top.median)}) leads "
+            f"{last.name.removeprefix(STAR)} ({number(last.median)}) by a factor of {ratio:.1f}."
         )
     return text
 
@@ -361,23 +367,12 @@ def _section(
     scope = selected.scope
     if "unit" in scope and len(rows):
         scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
-    bound = np.nanmax([*floats(scope[measure.column]), *(b.high for b in bars), 0])
+    reach = [guess.high for guess in benchmarks_estimate.estimates(selected.lane, scope) if guess]
+    bound = np.nanmax([*floats(scope[measure.column]), *(b.high for b in bars), *reach, 0])
     more = [
         f"{len(bars)} of {len(bars) + cut} bars drawn: your pinned cards and the best. The table has all."
     ]
-    numbers = pd.DataFrame(
-        {
-            heading: [number(group.median) for group in ranked],
-            "Lowest": [
-                number(np.nanmin(group.values)) if np.isfinite(group.median) else "–" for group in ranked
-            ],
-            "Highest": [
-                number(np.nanmax(group.values)) if np.isfinite(group.median) else "–" for group in ranked
-            ],
-            "Results": [str(len(group.values)) for group in ranked],
-        },
-        index=pd.Index([group.name for group in ranked], name="GPU"),
-    )
+    numbers = _numbers(ranked, heading)
     ordered = rows.sort_values(
         [measure.column, "gpu"], ascending=[measure.lower_is_better, True], kind="stable", na_position="last"
     )
@@ -388,10 +383,29 @@ def _section(
         result_bars(bars, measure.unit, float(bound)) if drawn else None,
         alt,
         takeaway,
-        (*notes, *(more if cut else [])),
+        (*notes, *starred, *(more if cut else [])),
         numbers,
         table(selected.lane, ordered),
     )
+
+
+def _numbers(ranked: Sequence[_Group], heading: str) -> pd.DataFrame:
+    """What is drawn, as text, one row per bar."""
+    some = [group.values if np.isfinite(group.median) else np.array([np.nan]) for group in ranked]
+    columns = {
+        heading: [number(group.median) for group in ranked],
+        "Lowest": [number(np.nanmin(values)) if np.isfinite(values).any() else DASH for values in some],
+        "Highest": [number(np.nanmax(values)) if np.isfinite(values).any() else DASH for values in some],
+        "Results": [str(len(group.values)) for group in ranked],
+    }
+    guesses = [group.estimate for group in ranked]
+    if any(guesses):
+        columns["Our estimate"] = [number(guess.value) if guess else DASH for guess in guesses]
+        columns["80 % band"] = [
+            f"{number(guess.low)} to {number(guess.high)}" if guess and guess.low < guess.high else DASH
+            for guess in guesses
+        ]
+    return pd.DataFrame(columns, index=pd.Index([group.name for group in ranked], name="GPU"))
 
 
 def _list(selected: Selected) -> Section:

@@ -18,8 +18,11 @@ ROW_PX: Final = 34
 NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
 LAST_CHARACTERS: Final = 28  # of the second line
 LABEL_ROOM: Final = 1.55  # of the longest bar: the figures stand outside the bars
+ESTIMATE_ROOM: Final = 2.1  # two figures
+PAST_MARKER: Final = "\u2003"  # an em: the text begins beside the diamond, not on it
 BOTTOM_PX: Final = 56
 LEGEND_PX: Final = 34
+ESTIMATE_LEGEND_PX: Final = 64  # two lines on a phone
 HATCHES: Final = ("", "/", ".", "x", "-", "\\", "+", "|")
 CONFIG: Final[dict[str, Any]] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
@@ -66,7 +69,8 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
     traces.append(_texts(rows, names))
     ticks = even_ticks(axis_max)
     legend = len(series) > 1 or bool(estimated)
-    top = LEGEND_PX if legend else 8
+    top = ESTIMATE_LEGEND_PX if estimated else LEGEND_PX if legend else 8
+    room = ESTIMATE_ROOM if estimated else LABEL_ROOM
     return {
         "data": traces,
         "layout": {
@@ -86,7 +90,7 @@ def result_bars(rows: Sequence[ResultBar], axis_title: str, axis_max: float) -> 
             "margin": {"l": 8, "r": 8, "t": top, "b": BOTTOM_PX},
             "xaxis": {
                 "title": {"text": axis_title},
-                "range": [0, axis_max * LABEL_ROOM],
+                "range": [0, axis_max * room],
                 "fixedrange": True,
                 "tickvals": ticks,
                 "ticktext": [f"{tick:,.10g}" for tick in ticks],
@@ -156,7 +160,7 @@ def _estimates(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "Our estimate with its 80 % band",
+        "name": "Our estimate" + (" with its 80 % band" if any(e.low < e.high for e in known) else ""),
         "x": [e.value for e in known],
         "y": list(names),
         "marker": {"symbol": "diamond-open", "size": 10, "line": {"width": 2}},
@@ -173,7 +177,7 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
         "mode": "text",
         "x": ends,
         "y": list(names),
-        "text": [f" {row.text}" for row in rows],
+        "text": [f"{PAST_MARKER if row.estimate else ' '}{row.text}" for row in rows],
         "textposition": "middle right",
         "textfont": {"size": 12},
         "cliponaxis": False,
