@@ -20,12 +20,15 @@ def _read(name: str) -> dict[str, Any]:
 @cache
 def _engines() -> dict[str, Engine]:
     tables = _read("engines.toml")
-    shared = tables.get("shared", {})
+    shared, batches = tables.get("shared", {}), tables.get("batch_defaults", {})
     found: dict[str, Engine] = {}
     for row in tables["engine"]:
         fields = dict(row)
-        names = fields.pop("shared", [])
-        fields["parameters"] = {name: shared[name] for name in names} | fields.get("parameters", {})
+        # "family.name" stands for the parameter `name` as that family has it.
+        common = {name.rsplit(".", 1)[-1]: shared[name] for name in fields.pop("shared", [])}
+        fields["parameters"] = common | fields.get("parameters", {})
+        if isinstance(fields.get("batch_defaults"), str):
+            fields["batch_defaults"] = batches[fields["batch_defaults"]]
         found[fields["id"]] = Engine(**fields)
     return found
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
-from calculators.memory import Options, allowed_tensor_parallel_sizes, cache_pool_bytes, estimate
+from calculators.architecture import kv_elements_per_token_growing, params_by_group, params_total, read_config
+from calculators.memory import Options, allowed_tensor_parallel_sizes, cache_pool_bytes, estimate, fit_matrix
 from calculators.memory.cache import bytes_per_token, reported_tokens
-from gpu_data.formats import weight_format
-from tests.calculators.memory_cases import GIB, MIB, architecture, deploy
+from gpu_data.engines import engine
+from gpu_data.formats import kv_format, weight_format
+from gpu_data.models import model_config
+from tests.calculators.memory_cases import GIB, MIB, TRUTH, architecture, deploy
 
 BENCHMARKS = "github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference"
 
@@ -416,3 +421,65 @@ def test_weights_fit_but_the_fullest_of_six_cards_overflows():
     eight = six.but(tensor_parallel_size=8)
     assert estimate(six).verdict == 0
     assert estimate(eight).verdict == 2
+
+
+# ---------------------------------------------------------------- encoders
+
+
+def encoder_decoder(name):
+    return read_config(json.loads((TRUTH / "gallery" / f"{name}.json").read_text()))
+
+
+def test_whisper_keeps_thirty_seconds_of_sound_for_every_sequence():
+    """Radford et al. 2022: 1,500 encoder positions whatever the text; 32 layers, width 1,280, K and V."""
+    chosen = deploy("openai/gpt-oss-20b", "transformers", weights="fp16", max_model_len=448, concurrency=3)
+    chosen = chosen.but(architecture=encoder_decoder("whisper-large-v3"))
+    for length in (10, 448):
+        found = piece(chosen.but(max_model_len=length), "KV cache, cross-attention")
+        assert found == 3 * 1500 * 32 * 2 * 1280 * 2
+
+
+def test_whisper_cache_behind_the_printed_token_count():
+    """github.com/mlcommons/inference_results_v5.1: 16.76 GiB are 109,840 tokens of 163,840 B."""
+    chosen = deploy("openai/gpt-oss-20b", "vllm-0.8").but(architecture=encoder_decoder("whisper-large-v3"))
+    assert bytes_per_token(chosen) == 163_840
+    assert reported_tokens(chosen, 16.76 * GIB) == pytest.approx(109_840, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["t5-large", "bart-large-cnn", "mt0-xl"])
+@pytest.mark.parametrize("engine_id", ["transformers", "llama.cpp", "vllm"])
+def test_an_encoded_input_as_long_as_the_output_doubles_the_cache(name, engine_id):
+    """Cross-attention has the width of self-attention in T5 and BART; input counted as max_model_len."""
+    arch = encoder_decoder(name)
+    report = estimate(deploy("openai/gpt-oss-20b", engine_id, max_model_len=1024).but(architecture=arch))
+    own = 1024 * kv_elements_per_token_growing(arch) * 2
+    assert report.kv_bytes == 2 * own
+    assert any("encoded input of max_model_len tokens" in text for text in report.assumptions)
+
+
+def test_a_gguf_holds_the_language_model_only():
+    """llama.cpp docs/multimodal.md: the encoder is an mmproj file in F16, loaded with --mmproj."""
+    arch = read_config(model_config("gemma-3-4b"))
+    text = deploy("openai/gpt-oss-20b", "llama.cpp", weights="gguf-f16").but(architecture=arch)
+    images = text.but(options=Options(images=True))
+    encoder = piece(images, "image and audio encoder")
+    assert encoder == 2 * params_by_group(arch)["vision"]
+    assert estimate(images).needed_bytes == pytest.approx(estimate(text).needed_bytes + encoder)
+    assert any("encoder (mmproj file" in note for note in estimate(text).assumptions)
+    assert not any("mmproj" in note for note in estimate(images).assumptions)
+    matrix = [
+        fit_matrix(
+            arch, kv_format("bf16"), engine("llama.cpp"), np.array([24.0 * GIB]), (1,),
+            [weight_format("gguf-f16")], options=Options(images=chosen),
+        ).needed_bytes.item()
+        for chosen in (False, True)
+    ]  # fmt: skip
+    assert matrix == pytest.approx([estimate(text).needed_bytes, estimate(images).needed_bytes])
+    language = params_total(arch) - params_by_group(arch)["vision"]
+    assert sum(estimate(text).pieces[0].bytes) == pytest.approx(2 * language, rel=0.01)
+
+
+def test_an_encoder_that_the_decoder_attends_to_is_never_left_out():
+    arch = encoder_decoder("whisper-large-v3")
+    chosen = deploy("openai/gpt-oss-20b", "llama.cpp", weights="gguf-f16").but(architecture=arch)
+    assert estimate(chosen).weights_bytes == pytest.approx(params_total(arch) * 2, rel=0.01)
