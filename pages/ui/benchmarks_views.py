@@ -369,6 +369,7 @@ def _section(
         scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
     reach = [guess.high for guess in benchmarks_estimate.estimates(selected.lane, scope) if guess]
     bound = np.nanmax([*floats(scope[measure.column]), *(b.high for b in bars), *reach, 0])
+    starred = ["★ marks your pinned cards."] if any(group.pinned for group in ranked) else []
     more = [
         f"{len(bars)} of {len(bars) + cut} bars drawn: your pinned cards and the best. The table has all."
     ]
