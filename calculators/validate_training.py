@@ -19,9 +19,9 @@ from calculators.training.plan import planned, squeezed
 from calculators.training.setup import Parallel, Training, refusal
 from calculators.training.speed import GpuSpeed, Speed, speed
 from calculators.validate_finetune import (
-    _CHECKPOINTING,
     row_framework,
     sequence_length,
+    stated_checkpointing,
 )
 from calculators.validate_rows import MeasuredRow, RowRefused
 from calculators.validate_runs import (
@@ -35,7 +35,7 @@ from calculators.validate_runs import (
     refused_line,
 )
 from gpu_data.training import optimizer_named, precision_named, training_tables
-from gpu_data.training_schemas import Checkpointing, Framework
+from gpu_data.training_schemas import Framework
 
 QUANTITIES = ("tokens_per_s_per_gpu", "mfu_pct_reported", "gpu_hours")
 COLUMNS = ("id", "model", "gpu", "n_gpus")
@@ -70,11 +70,6 @@ def capacity_bytes(gpu_id: str) -> float:
     from gpu_data import spec_frame
 
     return float(spec_frame().loc[gpu_id, "usable_bytes"])
-
-
-def _stated_checkpointing(row: MeasuredRow) -> Checkpointing | None:
-    text = row.text("act_ckpt").lower()
-    return next((value for pattern, value in _CHECKPOINTING if re.search(pattern, text)), None)
 
 
 def _global_tokens(row: MeasuredRow, seq_len: int) -> float | None:
@@ -141,6 +136,7 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
         batch = max(TOKENS_ASSUMED // length, 1)
         notes.append(f"micro_batch: empty, {batch} assumed")
     method = "lora" if re.search(r"\bq?lora\b", f"{row.text('kind')} {row.text('run')}".lower()) else "full"
+    checkpointing = stated_checkpointing(row.text("act_ckpt"))
     offload = "optimizer" if re.search(r"cpu offload", row.text("parallelism").lower()) else "none"
     training = Training(
         arch,
@@ -152,7 +148,7 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
         seq_len=length,
         micro_batch=batch,
         offload=offload,
-        checkpointing=_stated_checkpointing(row) or framework.checkpointing,
+        checkpointing=checkpointing or framework.checkpointing,
     )
     memory = capacity_bytes(gpu_id)
     stated = _stated_parallel(row, framework, gpus)
@@ -167,7 +163,7 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
     if refused:
         raise RowRefused(refused)
     training, accumulation_note = _accumulated(training, _global_tokens(row, length))
-    training, fit_note = squeezed(training, memory, _stated_checkpointing(row) is None)
+    training, fit_note = squeezed(training, memory, checkpointing is None)
     tokens, tokens_note = _run_tokens(row, arch)
     notes.append(tokens_note)
     notes += [length_note, accumulation_note, fit_note]
@@ -184,6 +180,8 @@ def _run_tokens(row: MeasuredRow, arch: Architecture) -> tuple[float | None, str
     """(tokens of the whole run, assumption): stated, or from the compute a note states over 6 N."""
     stated = row.number("tokens_b")
     if stated is not None:
+        if stated <= 0:
+            raise RowRefused(f"tokens_b: {stated:g} is no number of tokens")
         return stated * 1e9, ""
     noted = re.search(r"training compute ([\d.]+e\+?\d+) flop", row.text("notes").lower())
     if noted is None:

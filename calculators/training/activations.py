@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from calculators.architecture.layout import Architecture, Layer, Role, Weight
+from calculators.training.parameters import distinct_layers
 from calculators.training.setup import Number, Training
 
 _MIXER_IN = (
@@ -117,11 +118,8 @@ def _cached(layer: Layer, arch_key: tuple[int, int]) -> LayerWidths:
 
 def layer_widths(arch: Architecture) -> tuple[tuple[LayerWidths, int], ...]:
     """The widths of each different layer, with how often it occurs."""
-    counts: dict[int, tuple[Layer, int]] = {}
-    for layer in arch.layers:
-        counts[id(layer)] = (layer, counts.get(id(layer), (layer, 0))[1] + 1)
     key = (arch.hidden_size, arch.num_attention_heads)
-    return tuple((_cached(layer, key), n) for layer, n in counts.values())
+    return tuple((_cached(layer, key), n) for layer, n in distinct_layers(arch))
 
 
 def kept_bytes_per_token(training: Training, widths: LayerWidths) -> Number:

@@ -8,7 +8,7 @@ import numpy as np
 
 from calculators.architecture.counts import params_active
 from calculators.architecture.layout import Architecture, CacheKind, Layer, Role
-from calculators.training.parameters import TOWER_ROLES, trained_elements
+from calculators.training.parameters import TOWER_ROLES, distinct_layers, trained_elements
 from calculators.training.setup import Count, Number, Training
 
 FLOP_PER_WEIGHT = 2.0  # one multiplication and one addition
@@ -24,8 +24,8 @@ _ATTENDS = (CacheKind.FULL, CacheKind.SLIDING, CacheKind.CHUNKED, CacheKind.LATE
 def layer_matmul_flops(arch: Architecture) -> float:
     """Forward matrix products of all layers [FLOP per token]: 2 for every active weight."""
     return FLOP_PER_WEIGHT * sum(
-        float(w.active_elements)
-        for layer in arch.layers
+        float(w.active_elements) * times
+        for layer, times in distinct_layers(arch)
         for w in layer.weights
         if w.role not in _NOT_MULTIPLIED and len(w.shape) >= 2
     )
@@ -62,11 +62,7 @@ def _layer_attention(layer: Layer, seq_len: Count) -> Number:
 
 def attention_flops(arch: Architecture, seq_len: Count) -> Number:
     """Forward attention scores and weighted sums of all layers [FLOP per token], causal half only."""
-    known: dict[int, tuple[Number, int]] = {}
-    for layer in arch.layers:
-        value, n = known.get(id(layer), (None, 0))
-        known[id(layer)] = (_layer_attention(layer, seq_len) if value is None else value, n + 1)
-    return sum((value * n for value, n in known.values()), 0.0)
+    return sum((_layer_attention(layer, seq_len) * times for layer, times in distinct_layers(arch)), 0.0)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calculators.training.speed import GpuSpeed
+from calculators.training.speed import POWER_ASSUMED_W, GpuSpeed
 from gpu_data.training_schemas import TrainingTables
 
 _PCIE_GB_PER_S = {3: 16.0, 4: 32.0, 5: 64.0, 6: 128.0}  # 16 lanes, one way
@@ -46,6 +46,12 @@ def gpu_speed_of(gpu_id: str, row: Mapping[str, Any], tables: TrainingTables) ->
     )
     both_ways = _number(row.get("interconnect_gb_per_s")) or 0.0
     bridged = "bridge" in str(row.get("interconnect")).lower()
+    power = _number(row.get("tdp_w"))
+    unknown = (
+        ("interconnect_gb_per_s", f"link between GPUs not known, PCIe at {pcie:g} GB/s counted"),
+        ("pcie_gen", f"PCIe generation not known, {_PCIE_ASSUMED} assumed"),
+        ("tdp_w", f"board power not known, {POWER_ASSUMED_W:g} W assumed for the clock"),
+    )
     return GpuSpeed(
         name,
         {dtype: peak for dtype, peak in peaks.items() if peak},
@@ -54,5 +60,6 @@ def gpu_speed_of(gpu_id: str, row: Mapping[str, Any], tables: TrainingTables) ->
         pcie * tables.number("network_share_of_pcie"),
         pcie,
         {str(c.dtype): c.max_tflops for c in tables.ceilings if gpu_id in c.gpu_ids},
-        power_w=_number(row.get("tdp_w")),
+        power_w=power,
+        assumptions=tuple(f"{name}: {text}" for field, text in unknown if _number(row.get(field)) is None),
     )

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from calculators.architecture.counts import params_total
-from calculators.architecture.layout import Architecture, Role, Weight
+from calculators.architecture.layout import Architecture, Layer, Role, Weight
 from calculators.formats import weights_bytes
 from calculators.training.setup import Number, Parallel, Training
 
@@ -45,15 +45,23 @@ class Sizes:
         )
 
 
+def distinct_layers(arch: Architecture) -> tuple[tuple[Layer, int], ...]:
+    """Each different layer with how often it occurs (equal layers share one object)."""
+    found: dict[int, tuple[Layer, int]] = {}
+    for layer in arch.layers:
+        found[id(layer)] = (layer, found.get(id(layer), (layer, 0))[1] + 1)
+    return tuple(found.values())
+
+
 def _sizes(arch: Architecture, amount: Callable[[Weight], Number]) -> Sizes:
     layers: Number = 0.0
     experts: Number = 0.0
-    for layer in arch.layers:
+    for layer, times in distinct_layers(arch):
         for w in layer.weights:
             if w.role in EXPERT_ROLES:
-                experts = experts + amount(w)
+                experts = experts + amount(w) * times
             else:
-                layers = layers + amount(w)
+                layers = layers + amount(w) * times
     head: Number = 0.0
     embedding: Number = 0.0
     for w in arch.outside:
@@ -92,7 +100,11 @@ def frozen_bytes(training: Training, plain_bytes: float) -> Sizes:
     ends = stored.outside_bytes - head
     layers = float(stored.layers.sum())
     if training.framework.quantizes_head:
-        inside = sum(w.elements for layer in training.architecture.layers for w in layer.weights)
+        inside = sum(
+            w.elements * times
+            for layer, times in distinct_layers(training.architecture)
+            for w in layer.weights
+        )
         rows = sum(w.elements for w in training.architecture.outside if w.role is Role.LM_HEAD) + extra
         head = rows * layers / max(inside, 1)
     else:
@@ -166,8 +178,8 @@ def share_held(sizes: Sizes, parallel: Parallel, layers: int, sharded: bool = Fa
 
 
 def layer_elements(arch: Architecture) -> tuple[float, ...]:
-    """Parameters of every layer [elements]."""
-    return tuple(float(sum(w.elements for w in layer.weights)) for layer in arch.layers)
+    """Parameters of every different layer [elements]."""
+    return tuple(float(sum(w.elements for w in layer.weights)) for layer, _ in distinct_layers(arch))
 
 
 def bytes_per_frozen_element(training: Training) -> float:

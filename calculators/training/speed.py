@@ -47,6 +47,7 @@ class GpuSpeed:
     ceilings_tflops: Mapping[str, float] = field(default_factory=dict)
     node_gpus: int = 8
     power_w: float | None = None
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -310,5 +311,5 @@ def speed(
         seconds,
         dtype,
         refused,
-        tuple(text for text in (note,) if text),
+        (*gpu.assumptions, *(text for text in (note,) if text)),
     )

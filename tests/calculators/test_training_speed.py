@@ -243,8 +243,20 @@ def test_a_gpu_without_a_figure_is_refused_by_its_name() -> None:
         gpu_speed_of("x", row | {"dense_bf16_tflops": None, "dense_fp16_tflops": None}, TABLES)
 
 
+def test_what_is_not_known_of_a_gpu_is_said() -> None:
+    row = spec_frame().loc["h100-sxm5-80gb"].to_dict()
+    assert gpu_speed_of("x", row, TABLES).assumptions == ()
+    bare = gpu_speed_of("x", row | {"interconnect_gb_per_s": None, "pcie_gen": None, "tdp_w": None}, TABLES)
+    assert [text.split(": ")[1].split(" not")[0] for text in bare.assumptions] == [
+        "link between GPUs",
+        "PCIe generation",
+        "board power",
+    ]
+    assert speed(training("llama-2-7b"), bare, TABLES).assumptions[:3] == bare.assumptions
+
+
 def test_fp8_on_a_gpu_without_it_counts_16_bit_and_says_so() -> None:
     task = training("llama-2-7b", precision=TABLES.precisions["mixed-fp8"])
     found = speed(task, gpu("a100-sxm4-80gb"), TABLES)
     assert found.dtype == "bf16"
-    assert "no fp8 peak" in found.assumptions[0]
+    assert "no fp8 peak" in found.assumptions[-1]
