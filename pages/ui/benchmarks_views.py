@@ -88,11 +88,11 @@ class _Group:
         return float(np.nanmedian(self.values)) if np.isfinite(self.values).any() else float("nan")
 
 
-TOKENS_PER_S: Final = Measure("tokens_per_s", "Speed", "tokens/s")
+TOKENS_PER_S: Final = Measure("tokens_per_s", "speed", "tokens/s")
 TRAINING_MEASURE: Final = {
-    "minutes": Measure("minutes_to_train", "Time to train", "minutes", "shortest", True),
+    "minutes": Measure("minutes_to_train", "time to train", "minutes", "shortest", True),
     "gpu-hours": Measure("gpu_hours", "GPU time to train", "GPU-hours", "lowest"),
-    "tokens-per-gpu": Measure("tokens_per_s_per_gpu", "Training speed per GPU", "tokens/s per GPU"),
+    "tokens-per-gpu": Measure("tokens_per_s_per_gpu", "training speed per GPU", "tokens/s per GPU"),
 }
 
 
@@ -101,11 +101,11 @@ def inference_measure(unit: str, choice: str) -> Measure:
     spelled = unit[0].lower() + unit[1:]
     if unit.startswith("Latency"):
         return Measure(
-            "value", "Latency", spelled.removeprefix("latency ").strip("()"), "lowest", choice != "per-gpu"
+            "value", "latency", spelled.removeprefix("latency ").strip("()"), "lowest", choice != "per-gpu"
         )
     if choice == "per-gpu":
-        return Measure("value_per_gpu", "Throughput per GPU", f"{spelled} per GPU")
-    return Measure("value", "Throughput of the system", spelled, per_result=True)
+        return Measure("value_per_gpu", "throughput per GPU", f"{spelled} per GPU")
+    return Measure("value", "throughput of the system", spelled, per_result=True)
 
 
 def sections(selected: Selected, scenario: Scenario) -> list[Section]:
@@ -227,7 +227,7 @@ def _mlperf(
         "-".join(filter(None, [selected.lane, unit.split("/")[0].split(" ")[0].lower()])),
         f"MLPerf {'Training' if training else 'Inference'} {when}: {question}",
         measure, ranked, cut, takeaway, notes, rows,
-        f"Bar chart of MLPerf results, {measure.label.lower()} in {measure.unit}, best on top.",
+        f"Bar chart of MLPerf results, {measure.label} in {measure.unit}, best on top.",
     )  # fmt: skip
 
 
@@ -332,10 +332,9 @@ def _takeaway(ranked: Sequence[_Group], measure: Measure, question: str, who: bo
         return f"No result {question} gives {measure.unit}: loosen a filter or choose another measure."
     best = known[0]
     by = f", by {best.who}" if who and best.who and best.who not in best.name else ""
-    label = measure.label[0].lower() + measure.label[1:]
     text = (
-        f"{best.name.removeprefix(STAR)} has the {measure.best} {label} {question}: {number(best.median)} "
-        f"{measure.unit}{by}."
+        f"{best.name.removeprefix(STAR)} has the {measure.best} {measure.label} {question}: "
+        f"{number(best.median)} {measure.unit}{by}."
     )
     pinned = [group for group in known if group.pinned and not measure.per_result]
     # more GPUs and other rounds are other questions
@@ -362,7 +361,7 @@ def _section(
     rows: pd.DataFrame,
     alt: str,
 ) -> Section:
-    heading = f"{measure.label}, {measure.unit}"
+    heading = f"{measure.label[0].upper()}{measure.label[1:]}, {measure.unit}"
     bars = [_bar(group) for group in ranked]
     scope = selected.scope
     if "unit" in scope and len(rows):

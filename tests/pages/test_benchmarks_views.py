@@ -205,6 +205,8 @@ def test_training_bars_name_the_size_of_the_system() -> None:
     _, (part,) = shown(bench_lane="training")
     assert all("×" in name for name in bars(part))
     assert "shortest time to train" in part.takeaway
+    _, (hours,) = shown(bench_lane="training", train_measure="gpu-hours")
+    assert "lowest GPU time to train" in hours.takeaway
     _, (none,) = shown(bench_lane="training", train_benchmark="retinanet", train_measure="tokens-per-gpu")
     assert none.figure is None
     assert "No result" in none.takeaway
