@@ -122,8 +122,14 @@ def row_framework(row: MeasuredRow) -> tuple[Framework, str]:
     return training_tables().frameworks["transformers"], "framework: not named, transformers assumed"
 
 
+def stated_checkpointing(text: str) -> Checkpointing | None:
+    """What a cell says about checkpointing; None when it says nothing that can be read."""
+    lowered = text.lower().strip()
+    return next((value for pattern, value in _CHECKPOINTING if re.search(pattern, lowered)), None)
+
+
 def _checkpointing(row: MeasuredRow, framework: Framework, gpus: int) -> tuple[Checkpointing, str]:
-    stated = next((v for p, v in _CHECKPOINTING if re.search(p, row.text("grad_ckpt").lower().strip())), None)
+    stated = stated_checkpointing(row.text("grad_ckpt"))
     if stated is not None:
         return stated, ""
     usual = framework.checkpointing
