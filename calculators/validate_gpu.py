@@ -50,8 +50,9 @@ _FILLER = frozenset(
         "datacenter",
     ]
 )
-_COUNT = re.compile(r"(?<![\w.])(\d{1,3})\s*[x×]\s*(?=[a-z(])|\s+[x×]\s*(\d{1,3})(?!\w)")
+_COUNT = re.compile(r"(?<![\w.])(\d{1,3})\s*[x×]\s*(?=[a-z(]|\d{4})|\s+[x×]\s*(\d{1,3})(?!\w)")
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)\s*(gib|gb|g)\b")
+_GLUED = re.compile(r"\b([rg]tx|rx|arc)(?=\d)")  # "RTX3090" for "RTX 3090"
 _TOKEN = re.compile(r"[a-z]+[0-9]*[a-z0-9]*|\d+[a-z]*")
 _MARKS = ("ti", "super")  # tell two cards of the consumer line apart
 _NAMED_PLACES = ("sxm", "pcie", "nvl")
@@ -122,10 +123,19 @@ def match_gpu(text: str, gpu_mem_gib: float | None = None) -> MatchedGpu:
     free = re.search(r"(\d+(?:\.\d+)?)\s*gb free", name.lower())
     if free:
         return MatchedGpu(name, float(free.group(1)) * GIB, "stated", "GB in an engine's log means GiB")
-    parts = [part for part in re.split(r"\s*\+\s*", name) if part]
+    parts = _parts(name)
     if len(parts) > 1:
         return _mean([(_count(part), _single(part)) for part in parts], name)
     return _single(name)
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in re.split(r"\s*\+\s*", name) if part]
+
+
+def gpus_named(text: str) -> int:
+    """How many GPUs a name speaks of: "2x RTX 3090" two, "RTX 4090 + RTX 3090" two, "H100" one."""
+    return sum(_count(part) for part in _parts(text.strip())) or 1
 
 
 def _count(text: str) -> int:
@@ -143,12 +153,15 @@ def _mean(parts: list[tuple[int, MatchedGpu]], name: str) -> MatchedGpu:
 
 
 def _single(text: str) -> MatchedGpu:
-    plain = _COUNT.sub(" ", text.lower())
+    plain = _GLUED.sub(r"\1 ", _COUNT.sub(" ", text.lower()))
     size = _SIZE.search(plain)
     memory = float(size.group(1)) if size else None
     wanted = _tokens(plain)
     found = [row for row in _rows() if _covers(row.tokens, wanted)] if wanted else []
     sized = [row for row in found if memory is None or abs(row.memory_gb - memory) <= 0.06 * memory]
+    if memory is not None and found and memory >= 2 * max(row.memory_gb for row in found):
+        # More than the card can have: all cards together, or the CPU's memory beside it.
+        sized = found
     if sized:
         return _best(text, sized, wanted)
     if memory is not None:

@@ -17,7 +17,7 @@ from calculators.architecture import read_config
 from calculators.architecture.layout import Architecture, CacheKind, ConfigRefused, Shard
 from calculators.formats import FormatRefused, engine_layout, weights_bytes
 from calculators.memory import Deployment, GpuMemory, Options
-from calculators.validate_gpu import MatchedGpu, match_gpu
+from calculators.validate_gpu import MatchedGpu, gpus_named, match_gpu
 from gpu_data.engine_schemas import Engine
 from gpu_data.engines import engine, engine_for, error_band, version_numbers
 from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
@@ -439,6 +439,10 @@ def prepare(row: MeasuredRow, configs: Path) -> PreparedRow:
         flash_attention=fmt.id != "awq-int4" if steady else None,
     )
     layout = _layout(arch, fmt, chosen, gpu, row.text("engine_version"))
+    stages = row.count("pp", 4096) or 1
+    stated = row.count("n_gpus_tp", 4096)
+    ways = stated or max(1, gpus_named(row.text("gpu")) // stages)
+    assumed_gpus = f"n_gpus_tp: not given, {ways} by the gpu column" if not stated and ways > 1 else ""
     deployment = Deployment(
         arch,
         fmt,
@@ -448,8 +452,8 @@ def prepare(row: MeasuredRow, configs: Path) -> PreparedRow:
             gpu.name, UNKNOWN_CAPACITY if gpu.capacity_bytes is None else gpu.capacity_bytes, gpu.basis
         ),
         options=options,
-        tensor_parallel_size=row.count("n_gpus_tp", 4096) or 1,
-        pipeline_parallel_size=row.count("pp", 4096) or 1,
+        tensor_parallel_size=ways,
+        pipeline_parallel_size=stages,
         max_model_len=length,
         concurrency=row.count("batch") or 1,
         v_format=values,
@@ -464,6 +468,7 @@ def prepare(row: MeasuredRow, configs: Path) -> PreparedRow:
         assumed_kv,
         assumed_length,
         gpu.assumption,
+        assumed_gpus,
         assumed_place,
         *arch.assumptions,
     )

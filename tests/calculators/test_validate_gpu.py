@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calculators.validate_gpu import match_gpu
+from calculators.validate_gpu import gpus_named, match_gpu
 from gpu_data import spec_frame
 
 GIB = 2**30
@@ -35,6 +35,10 @@ GIB = 2**30
         ("NVIDIA GB10 (DGX Spark, unified)", "dgx-spark-gb10"),
         ("RTX 5090", "rtx-5090-32gb"),
         ("MI300X", "mi300x-192gb"),
+        ("2x4090", "rtx-4090-24gb"),
+        ("RTX3090", "rtx-3090-24gb"),
+        ("8x H100 640GB", "h100-sxm5-80gb"),  # all cards together
+        ("NVIDIA GH200 480GB", "gh200-96gb"),  # the CPU's memory
     ],
 )
 def test_name_finds_the_card(text, gpu_id):
@@ -87,3 +91,18 @@ def test_unknown_names_are_refused(text):
     found = match_gpu(text)
     assert found.capacity_bytes is None
     assert found.refused.startswith("gpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("H100", 1),
+        ("8xH100", 8),
+        ("2 x RTX 3090", 2),
+        ("RTX 3090 x2", 2),
+        ("RTX 4090 + 2x RTX 3090", 3),
+        ("", 1),
+    ],
+)
+def test_how_many_cards_a_name_speaks_of(text, count):
+    assert gpus_named(text) == count
