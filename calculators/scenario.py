@@ -126,3 +126,8 @@ class Scenario(BaseModel):
     mlperf_submitters: Slugs = ()
     mlperf_categories: Slugs = ("closed",)
     mlperf_availability: Slugs = ()
+
+    # predicted against measured
+    accuracy_kind: Slug = "memory"
+    accuracy_quantity: SlugOrNone = ""  # empty, or one of another kind: the first of the kind
+    accuracy_view: Slug = "scatter"

@@ -13,7 +13,7 @@ import gpu_data
 from gpu_data import engines as engine_data
 from gpu_data import formats as format_data
 from gpu_data import models as model_data
-from pages.ui import benchmarks_choices, compare_choices
+from pages.ui import accuracy_choices, benchmarks_choices, compare_choices
 
 
 def slug(name: str) -> str:
@@ -114,4 +114,5 @@ def known() -> Mapping[str, Collection[str]]:
         "precisions": frozenset(compare_choices.PRECISIONS),
         "column_groups": frozenset(slug(column.group) for column in gpu_data.GPU_COLUMNS.values()),
         **benchmarks_choices.KNOWN,
+        **accuracy_choices.KNOWN,
     }

@@ -202,6 +202,9 @@ CONTRACT: tuple[Param, ...] = (
     Param("by", "mlperf_submitters", LIST, "mlperf_submitters"),
     Param("cat", "mlperf_categories", LIST, "mlperf_categories"),
     Param("avail", "mlperf_availability", LIST, "mlperf_availability"),
+    Param("est", "accuracy_kind", TEXT, "accuracy_kinds"),
+    Param("qty", "accuracy_quantity", TEXT, "accuracy_quantities"),
+    Param("off", "accuracy_view", TEXT, "accuracy_views"),
 )
 PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
 BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}

@@ -56,6 +56,13 @@ PAGES: tuple[PageSpec, ...] = (
         help="llama.cpp and MLPerf results, each with its source",
         sidebar=controls.compare_sidebar,
     ),
+    PageSpec(
+        "accuracy",
+        menu="How far off?",
+        title="How far off are we?",
+        help="Every estimate beside what others measured",
+        sidebar=controls.compare_sidebar,
+    ),
 )
 
 
