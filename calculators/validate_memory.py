@@ -13,7 +13,8 @@ from calculators.architecture import params_total
 from calculators.memory import VERDICTS, Deployment, Piece, Report, cache_pool_bytes, estimate, verdict_of
 from calculators.memory.cache import reported_tokens
 from calculators.memory.report import pieces_of
-from calculators.memory.weights import stored_bytes, tower_elements
+from calculators.memory.shape import shape_of
+from calculators.memory.weights import stored_bytes
 from calculators.validate_rows import QUANTITIES, MeasuredRow, PreparedRow, RowRefused, prepare, read_rows
 from gpu_data.engine_schemas import ErrorBand
 
@@ -99,7 +100,9 @@ def _used(context: _Context) -> float:
 def _params(deployment: Deployment) -> int:
     """Parameters an engine prints: without the encoders where they are a file of their own."""
     arch = deployment.architecture
-    return params_total(arch) - (tower_elements(arch) if deployment.engine.towers == "separate" else 0)
+    return params_total(arch) - (
+        shape_of(arch).tower_elements if deployment.engine.towers == "separate" else 0
+    )
 
 
 _PREDICTORS: dict[str, Callable[[_Context], float]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
@@ -12,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture, Role, Shard, Weight
+from calculators.kept import kept_by_identity
 from gpu_data.format_schemas import TraitRule
 
 Mask = NDArray[np.bool_]
-_KEPT = 16  # models whose tables stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,9 @@ def matrix_shape(weight: Weight) -> tuple[int, int]:
     return prod(weight.shape[:-1]), weight.shape[-1]
 
 
-def _build(arch: Architecture) -> ModelTable:
+@kept_by_identity(16)
+def model_table(arch: Architecture) -> ModelTable:
+    """The table of a model, kept for the models seen last."""
     n_layers = len(arch.layers)
     # equal layers usually share one tuple of weights: hash each tuple's weights once
     layers_of: dict[int, list[int]] = {}
@@ -114,16 +115,3 @@ def _build(arch: Architecture) -> ModelTable:
         shards,
         elements + sum(weight.elements for weight in arch.outside),
     )
-
-
-_TABLES: OrderedDict[int, ModelTable] = OrderedDict()
-
-
-def model_table(arch: Architecture) -> ModelTable:
-    """The table of a model, kept for the models seen last (identity is enough: Architecture is frozen)."""
-    found = _TABLES.get(id(arch))
-    if found is None or found.arch is not arch:
-        found = _TABLES[id(arch)] = _build(arch)
-        while len(_TABLES) > _KEPT:
-            _TABLES.popitem(last=False)
-    return found

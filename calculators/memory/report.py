@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import CacheKind
 from calculators.memory.cache import batch_defaults, cache_pieces
 from calculators.memory.deployment import (
     DOES_NOT_FIT,
@@ -24,7 +23,7 @@ from calculators.memory.deployment import (
 )
 from calculators.memory.shape import shape_of
 from calculators.memory.split import refusal
-from calculators.memory.weights import TOWER_BYTES, device_weights, tower_elements
+from calculators.memory.weights import TOWER_BYTES, device_weights
 from calculators.memory.work import held_pieces, work_pieces
 
 
@@ -192,13 +191,13 @@ def _assumptions(deployment: Deployment) -> tuple[str, ...]:
         found.append(f"{gpu.name}: memory a program sees is assumed, not measured")
     if gpu.unified:
         found.append(f"{gpu.name}: memory is shared with the CPU; the operating system's part is not counted")
-    towers = tower_elements(arch)
+    shape = shape_of(arch)
+    towers = shape.tower_elements
     if towers and deployment.engine.towers == "separate" and not deployment.options.images:
         size = towers * TOWER_BYTES / GIB
         found.append(f"text only: the image or audio encoder (mmproj file, {size:.2f} GiB) is not loaded")
     elif towers:
         found.append("activations of image and audio encoders are not counted")
-    caches = [c for layer in {id(x): x for x in arch.layers}.values() for c in layer.caches]
-    if any(c.kind is CacheKind.CROSS and c.window_tokens is None for c in caches):
+    if shape.open_input:
         found.append("cross-attention cache: an encoded input of max_model_len tokens for every sequence")
     return tuple(found)

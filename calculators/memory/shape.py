@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard
+from calculators.kept import kept_by_identity
 
 _EXPERTS = (Role.EXPERT_GATE, Role.EXPERT_UP, Role.EXPERT_DOWN)
 _TOKEN_CACHES = (CacheKind.FULL, CacheKind.SLIDING, CacheKind.CHUNKED, CacheKind.LATENT)
+TOWERS = frozenset({Role.VISION, Role.AUDIO, Role.PROJECTOR})
 _WIDE = (Role.MLP_UP, Role.SHARED_UP, Role.EXPERT_UP)
 
 
@@ -44,6 +45,9 @@ class Shape:
     kv_heads: per layer, what tensor parallelism splits the K and V projections over.
     mlp_elements: per layer, MLP inner elements one token makes (experts: top-k of them).
     expert_copies: per layer, how many experts one token visits (0 without experts).
+    tower_elements: parameters of the image and audio encoders a language model works without; 0 for an
+    encoder-decoder, whose decoder attends to the encoder in every step.
+    open_input: whether cross-attention keeps an encoded input whose length the model leaves open.
     """
 
     arch: Architecture
@@ -57,6 +61,8 @@ class Shape:
     expert_widths: frozenset[int]
     latent_only: bool  # all attention is MLA
     rope: bool
+    tower_elements: int
+    open_input: bool
 
     @property
     def hidden(self) -> int:
@@ -103,7 +109,9 @@ def _widths(arch: Architecture, roles: tuple[Role, ...]) -> frozenset[int]:
     )
 
 
-def _build(arch: Architecture) -> Shape:
+@kept_by_identity(16)
+def shape_of(arch: Architecture) -> Shape:
+    """The sizes of a model, kept for the models seen last."""
     known: dict[int, tuple[int, float, float]] = {}
     rows = []
     by_caches: dict[tuple[Cache, ...], list[int]] = {}
@@ -119,6 +127,7 @@ def _build(arch: Architecture) -> Shape:
         by_caches[layer.caches].append(i)
     heads, widths, copies = zip(*rows, strict=True) if rows else ((), (), ())
     outside = {w.role for w in arch.outside}
+    crossing = [c for caches in by_caches for c in caches if c.kind is CacheKind.CROSS]
     experts = max(
         (
             w.copies
@@ -140,21 +149,9 @@ def _build(arch: Architecture) -> Shape:
         expert_widths=_widths(arch, (Role.EXPERT_UP,)),
         latent_only=all(layer.mixer == "latent" for layer in arch.layers if layer.mixer != "state"),
         rope=Role.POSITION not in outside and bool(arch.num_attention_heads),
+        tower_elements=0 if crossing else sum(w.elements for w in arch.outside if w.role in TOWERS),
+        open_input=any(c.window_tokens is None for c in crossing),
     )
-
-
-_SHAPES: OrderedDict[int, Shape] = OrderedDict()
-_KEPT = 16
-
-
-def shape_of(arch: Architecture) -> Shape:
-    """The sizes of a model, kept for the models seen last (identity is enough: an Architecture is frozen)."""
-    found = _SHAPES.get(id(arch))
-    if found is None or found.arch is not arch:
-        found = _SHAPES[id(arch)] = _build(arch)
-        while len(_SHAPES) > _KEPT:
-            _SHAPES.popitem(last=False)
-    return found
 
 
 def shard_factor(

@@ -7,32 +7,20 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture, CacheKind, Role, Shard
+from calculators.architecture.layout import Architecture, Role, Shard
 from calculators.formats import tensor_bytes, weights_bytes
-from calculators.memory.shape import Shape, shape_of, shard_factor
+from calculators.memory.shape import TOWERS, Shape, shape_of, shard_factor
 from calculators.memory.split import Stages, layer_split, pipeline_stages
 from gpu_data.engine_schemas import Engine
 from gpu_data.format_schemas import EngineLayout, WeightFormat
 
-TOWERS = frozenset({Role.VISION, Role.AUDIO, Role.PROJECTOR})
 TOWER_BYTES = 2  # an mmproj file is F16
-
-
-def tower_elements(arch: Architecture) -> int:
-    """Parameters of the image and audio encoders a language model works without [elements].
-
-    0 for an encoder-decoder, whose decoder attends to the encoder in every step.
-    """
-    distinct = {id(layer): layer for layer in arch.layers}.values()
-    if any(c.kind is CacheKind.CROSS for layer in distinct for c in layer.caches):
-        return 0
-    return sum(w.elements for w in arch.outside if w.role in TOWERS)
 
 
 def stored_bytes(arch: Architecture, fmt: WeightFormat, engine: Engine) -> float:
     """Size of the file or files an engine loads a model from, without a separate encoder [byte]."""
     stored = weights_bytes(arch, fmt)
-    if engine.towers == "loaded" or not tower_elements(arch):
+    if engine.towers == "loaded" or not shape_of(arch).tower_elements:
         return stored.total_bytes
     return stored.total_bytes - sum(size for w, size in stored.outside if w.role in TOWERS)
 
@@ -108,7 +96,7 @@ def _device_weights(
         per_layer += sizes * shard_factor(shard, shape.kv_heads, ways, shape.experts, expert_parallel)
     total = stages.layer_of_stage @ per_layer
 
-    separate = engine.towers == "separate" and tower_elements(arch) > 0
+    separate = engine.towers == "separate" and shape.tower_elements > 0
     has_head = any(w.role is Role.LM_HEAD for w, _ in stored.outside)
     for weight, size in stored.outside:
         share = size / ways if weight.shard in (Shard.VOCAB, Shard.COLUMN, Shard.ROW) else size

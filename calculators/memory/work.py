@@ -17,7 +17,7 @@ from calculators.memory.cache import (
 from calculators.memory.deployment import MIB, Deployment, Number, Piece, total_of, with_dims
 from calculators.memory.shape import Shape, shape_of
 from calculators.memory.split import Stages
-from calculators.memory.weights import TOWER_BYTES, qkv_bytes, rope_table_bytes, stages_for, tower_elements
+from calculators.memory.weights import TOWER_BYTES, qkv_bytes, rope_table_bytes, stages_for
 
 HALF = 2  # byte of a 16-bit activation
 SINGLE = 4  # byte of a 32-bit activation
@@ -188,7 +188,7 @@ def rope_piece(deployment: Deployment) -> Piece | None:
 def tower_piece(deployment: Deployment) -> Piece | None:
     """Image and audio encoders that are a file of their own, on the first GPU, when images are wanted."""
     engine = deployment.engine
-    elements = tower_elements(deployment.architecture)
+    elements = shape_of(deployment.architecture).tower_elements
     if not elements or engine.towers == "loaded" or not deployment.options.images:
         return None
     devices = deployment.gpus if engine.split == "layers" else deployment.pipeline_parallel_size

@@ -196,6 +196,9 @@ LADDERS = [
     ),
 )
 def test_fewer_bits_never_take_more_bytes(ladder, arch):
+    """Q3_K_L apart with 8 experts: llama-quant.cpp raises attn_output for the other mixtures, not for it."""
+    if any(w.role is Role.EXPERT_DOWN and w.copies == 8 for layer in arch.layers for w in layer.weights):
+        ladder = [name for name in ladder if name != "gguf-q3_k_l"]
     sizes = [weights_bytes(arch, weight_format(f)).total_bytes for f in ladder]
     assert sizes == sorted(sizes, reverse=True)
 
