@@ -89,7 +89,8 @@ def filters(selected: Selected, scenario: Scenario) -> None:
         if selected.lane != LLAMACPP:
             submitters = choices.named(selected.lane, "submitter", "submitter_key")
             _pills("Submitter", "mlperf_submitters", _present(scope["submitter_key"]), submitters.__getitem__)
-            _pills("Category", "mlperf_categories", tuple(choices.CATEGORIES), choices.CATEGORIES.__getitem__)
+            held = _present(choices.results(selected.lane)["category"])
+            _pills("Category", "mlperf_categories", held, choices.CATEGORIES.__getitem__)
             available = choices.named(selected.lane, "availability", "availability_key")
             _pills(
                 "Availability",

@@ -363,11 +363,7 @@ def _section(
 ) -> Section:
     heading = f"{measure.label[0].upper()}{measure.label[1:]}, {measure.unit}"
     bars = [_bar(group) for group in ranked]
-    scope = selected.scope
-    if "unit" in scope and len(rows):
-        scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
-    reach = [guess.high for guess in benchmarks_estimate.estimates(selected.lane, scope) if guess]
-    bound = np.nanmax([*floats(scope[measure.column]), *(b.high for b in bars), *reach, 0])
+    bound = _bound(selected, measure, rows, bars, cut)
     starred = ["★ marks your pinned cards."] if any(group.pinned for group in ranked) else []
     more = [
         f"{len(bars)} of {len(bars) + cut} bars drawn: your pinned cards and the best. The table has all."
@@ -380,13 +376,30 @@ def _section(
     return Section(
         key,
         title,
-        result_bars(bars, measure.unit, float(bound)) if drawn else None,
+        result_bars(bars, measure.unit, bound) if drawn else None,
         alt,
         takeaway,
         (*notes, *starred, *(more if cut else [])),
         numbers,
         table(selected.lane, ordered),
     )
+
+
+def _bound(
+    selected: Selected, measure: Measure, rows: pd.DataFrame, bars: Sequence[ResultBar], cut: int
+) -> float:
+    """The end of the axis: that of all results of the question, so that a filter does not move it.
+
+    Where only the smallest of many results are drawn, those would be slivers: their own largest then.
+    """
+    largest = max((bar.high for bar in bars), default=0.0)
+    if measure.lower_is_better and cut:
+        return largest
+    scope = selected.scope
+    if "unit" in scope:
+        scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
+    reach = [guess.high for guess in benchmarks_estimate.estimates(selected.lane, scope) if guess]
+    return float(np.nanmax([*floats(scope[measure.column]), *reach, largest]))
 
 
 def _numbers(ranked: Sequence[_Group], heading: str) -> pd.DataFrame:

@@ -188,7 +188,8 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
 
 def two_lines(name: str) -> str:
     """A name on at most two lines, cut in its middle; a third would run into the next bar."""
-    lines = textwrap.wrap(name.replace("· ", "·\u00a0"), NAME_CHARACTERS) or [name]
+    joined = name.replace("· ", "·\u00a0")
+    lines = textwrap.wrap(joined, NAME_CHARACTERS, break_on_hyphens=False) or [name]
     rest = " ".join(lines[1:])
     if len(rest) > LAST_CHARACTERS:
         rest = f"…{rest[1 - LAST_CHARACTERS :]}"

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calculators.scenario import Scenario
+from gpu_data.accuracy import accuracy_frame
 from pages.ui import benchmarks_choices as choices
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LANES, LLAMACPP, TRAINING
 from pages.ui.benchmarks_select import Selected, select
@@ -295,6 +296,25 @@ def test_thousands_of_rows_are_filtered_in_milliseconds() -> None:
     assert len(selected.rows) == 5303
     assert min(took) < 0.1
     assert max(took) < 0.2
+
+
+def test_estimates_are_those_that_the_accuracy_tables_judge() -> None:
+    frame = accuracy_frame()
+    frame = frame[frame["table"] == "llamacpp"]
+    frame = frame[frame["quantity"].isin(["tokens_per_s", "prompt_tokens_per_s"])]
+    judged = {
+        str(row): float(value) for row, value in frame[["id", "shown"]].dropna().itertuples(index=False)
+    }
+    selected, (part,) = shown()
+    expected = [judged[row] for row in selected.rows["id"] if row in judged]
+    marks = [trace for trace in part.figure["data"] if str(trace.get("name")).startswith("Our estimate")]
+    assert sorted(x for trace in marks for x in trace["x"]) == pytest.approx(sorted(expected))
+    assert ("Our estimate" in part.numbers) is bool(expected)
+
+
+def test_the_few_best_of_many_small_figures_are_no_slivers() -> None:
+    _, (part,) = shown(bench_lane="training")
+    assert part.figure["layout"]["xaxis"]["range"][1] < 2 * max(bars(part).values())
 
 
 def test_an_estimate_is_drawn_beside_its_bar() -> None:
