@@ -96,6 +96,7 @@ def fit_matrix(
         arch, formats[0], kv_format, engine, gpus, options or Options(),
         max_model_len=max_model_len, concurrency=concurrency,
     )  # fmt: skip
+    distinct = [_distinct(row) for row in layouts] or [((None,), [])] * len(formats)
     fleets: list[tuple[Fleet | None, ...]] = []
     reasons: list[tuple[str | None, ...]] = []
     for j, count in enumerate(counts):
@@ -108,18 +109,21 @@ def fit_matrix(
                 needed[:, j, columns], budget[:, j, columns] = np.inf, capacity[:, None]
                 verdict[:, j, columns] = DOES_NOT_FIT
                 continue
-            kept = [layouts[k] for k in columns] if layouts else ()
+            kept = [distinct[k] for k in columns]
             plane = _plane(on_fleet(base, fleet), capacity, [formats[k] for k in columns], kept)
             needed[:, j, columns], budget[:, j, columns] = plane
             verdict[:, j, columns] = verdict_of(*plane, low, high)
     return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
 
 
+_Layouts = tuple[tuple[EngineLayout | None, ...], list[int]]
+
+
 def _plane(
     deployment: Deployment,
     capacity: NDArray[np.float64],
     formats: Sequence[WeightFormat],
-    layouts: Sequence[Sequence[EngineLayout | None]],
+    layouts: Sequence[_Layouts],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(needed, budget) of [gpu, format] for one count."""
     engine = deployment.engine
@@ -156,26 +160,25 @@ def _weights(
     deployment: Deployment,
     gpus: int,
     formats: Sequence[WeightFormat],
-    layouts: Sequence[Sequence[EngineLayout | None]],
+    layouts: Sequence[_Layouts],
 ) -> NDArray[np.float64]:
     """Bytes of weights [device, gpu, format]; one column per layout in use."""
     arch, engine = deployment.architecture, deployment.engine
     tp, pp = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
     on_cpu = deployment.options.experts_on_cpu
     planes = []
-    for i, fmt in enumerate(formats):
-        kept = layouts[i] if layouts else (None,)
-        places = {id(layout): layout for layout in kept}
-        sizes = [
-            device_weights(arch, fmt, engine, tp, pp, False, layout, on_cpu) for layout in places.values()
-        ]
-        if len(sizes) == 1:
-            plane = sizes[0][:, None]
-        else:
-            column = {key: j for j, key in enumerate(places)}
-            plane = np.stack(sizes, axis=-1)[:, [column[id(layout)] for layout in kept]]
+    for fmt, (distinct, columns) in zip(formats, layouts, strict=True):
+        sizes = [device_weights(arch, fmt, engine, tp, pp, False, layout, on_cpu) for layout in distinct]
+        plane = sizes[0][:, None] if len(sizes) == 1 else np.stack(sizes, axis=-1)[:, columns]
         planes.append(np.broadcast_to(plane, (len(plane), gpus)))
     return np.stack(planes, axis=-1)
+
+
+def _distinct(kept: Sequence[EngineLayout | None]) -> _Layouts:
+    """(different layouts of one format, which of them each GPU has)."""
+    places: dict[int, int] = {}
+    columns = [places.setdefault(id(layout), len(places)) for layout in kept]
+    return tuple(kept[columns.index(j)] for j in range(len(places))), columns
 
 
 def _per_device(pieces: list[Piece], devices: int, gpus: int) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from calculators.memory.split import Stages, layer_split, pipeline_stages
 from gpu_data.engine_schemas import Engine
 from gpu_data.format_schemas import EngineLayout, WeightFormat
 
+_SPLIT_OUTSIDE = frozenset({Shard.VOCAB, Shard.COLUMN, Shard.ROW})
 TOWER_BYTES = 2  # an mmproj file is F16
 
 
@@ -96,31 +97,30 @@ def _device_weights(
         per_layer += sizes * shard_factor(shard, shape.kv_heads, ways, shape.experts, expert_parallel)
     total = stages.layer_of_stage @ per_layer
 
-    separate = engine.towers == "separate" and shape.tower_elements > 0
+    # Sums first: a tower alone has hundreds of tensors.
     has_head = any(w.role is Role.LM_HEAD for w, _ in stored.outside)
+    separate = engine.towers == "separate" and shape.tower_elements > 0
+    at_embedding, at_head, at_first, tied = 0.0, 0.0, 0.0, 0.0
     for weight, size in stored.outside:
-        share = size / ways if weight.shard in (Shard.VOCAB, Shard.COLUMN, Shard.ROW) else size
+        share = size / ways if weight.shard in _SPLIT_OUTSIDE else size
         if weight.role is Role.EMBEDDING:
-            place = stages.embedding.copy()
-            if not has_head and arch.generates:
-                # Tied: the head reads the same table, so the device with the head needs it too.
-                place = np.maximum(place, stages.head)
-                if fmt.id in engine.untied_head_formats:
-                    place += stages.head
-            total = total + place * share
+            if has_head or not arch.generates:
+                at_embedding += share
+            else:
+                tied += share
         elif weight.role is Role.POSITION:
-            total = total + stages.embedding * share
+            at_embedding += share
         elif weight.role in TOWERS:
-            total = total + _first(stages) * (0.0 if separate else share)
+            at_first += 0.0 if separate else share
         else:
-            total = total + stages.head * share
+            at_head += share
+    total = total + at_embedding * stages.embedding + at_head * stages.head
+    # Tied: the head reads the same table, so the device with the head needs it too.
+    total += tied * np.maximum(stages.embedding, stages.head)
+    if tied and fmt.id in engine.untied_head_formats:
+        total += tied * stages.head
+    total[0] += at_first
     return total
-
-
-def _first(stages: Stages) -> NDArray[np.float64]:
-    first = np.zeros(stages.count)
-    first[0] = 1
-    return first
 
 
 def qkv_bytes(arch: Architecture, fmt: WeightFormat) -> NDArray[np.float64]:
