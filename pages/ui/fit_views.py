@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from calculators import memory
-from pages.ui import catalogue, grid, plain_table, state, tracks, words, workload
+from pages.ui import catalogue, grid, plain_table, state, words, workload
 from pages.ui.cells import Cell, Row, context_rows, format_cell
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
@@ -112,7 +112,7 @@ def format_matrix(load: workload.Workload) -> None:
     gpus = sorted((workload.pinned(g, scenario.gpu_count) for g in ids), key=lambda g: -g.capacity_bytes)
     formats = load.formats()
     found: dict[str, list[Cell]] = {}
-    for group in tracks.alike(gpus):
+    for group in load.same_devices(gpus):
         matrix = memory.fit_matrix(
             load.architecture,
             load.kv_format,
@@ -124,6 +124,8 @@ def format_matrix(load: workload.Workload) -> None:
             scenario.concurrency,
             load.options(),
             load.band,
+            [gpu.name for gpu in group],
+            [[load.layout(gpu.id, fmt) for gpu in group] for fmt in formats],
         )
         spare = matrix.headroom_bytes[:, 0]
         for i, gpu in enumerate(group):

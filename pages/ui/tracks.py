@@ -79,21 +79,13 @@ def with_stop(stops: Sequence[int], value: int) -> tuple[int, ...]:
     return tuple(sorted({*stops, value}))
 
 
-def alike(gpus: Sequence[workload.PinnedGpu]) -> list[list[workload.PinnedGpu]]:
-    """GPUs that one vectorised call can take: the same number of devices and kind of memory."""
-    groups: dict[tuple[int, bool], list[workload.PinnedGpu]] = {}
-    for gpu in gpus:
-        groups.setdefault((gpu.devices, gpu.unified), []).append(gpu)
-    return list(groups.values())
-
-
 def columns_of(
     load: workload.Workload, gpus: Sequence[workload.PinnedGpu], tokens: Any, users: Any
 ) -> list[Column]:
     """Every GPU over the broadcast of `tokens` and `users`, in the order given."""
     shape = np.broadcast_shapes(np.shape(tokens), np.shape(users))
     found: dict[str, Column] = {}
-    for group in alike(gpus):
+    for group in load.alike(gpus):
         deployment = load.deployment(group, tokens, users)
         report = None if isinstance(deployment, str) else memory.estimate(deployment)
         refused = deployment if isinstance(deployment, str) else report.refused if report else None
@@ -129,7 +121,7 @@ def columns_of(
 def limits_of(load: workload.Workload, gpus: Sequence[workload.PinnedGpu]) -> dict[str, Limits]:
     """How far each GPU goes along either scrubber."""
     found: dict[str, Limits] = {}
-    for group in alike(gpus):
+    for group in load.alike(gpus):
         deployment = load.deployment(group)
         if isinstance(deployment, str):
             continue

@@ -12,7 +12,7 @@ import numpy as np
 
 from calculators import memory
 from calculators.architecture import Architecture, ConfigRefused, params_active, params_total, read_config
-from calculators.formats import FormatRefused, Support, support, weights_bytes
+from calculators.formats import FormatRefused, Support, engine_layout, support, weights_bytes
 from calculators.scenario import Scenario
 from gpu_data import engines as engine_data
 from gpu_data import models as model_data
@@ -116,7 +116,7 @@ class Workload:
         """(tensor_parallel_size, pipeline_parallel_size) for so many devices, or why not."""
         split = self.scenario.split
         if split == "auto" or self.engine.split == "layers":
-            fleet, reason = memory.best_fleet(self.architecture, self.engine, devices)
+            fleet, reason = memory.best_fleet(self.architecture, self.engine, devices, self.weight_format)
             if fleet is None:
                 return reason or "the engine accepts no split over so many GPUs"
             return fleet.tensor_parallel_size, fleet.pipeline_parallel_size
@@ -128,7 +128,7 @@ class Workload:
     def deployment(
         self, gpus: Sequence[PinnedGpu], tokens: Any = None, users: Any = None
     ) -> memory.Deployment | str:
-        """This workload on GPUs of the same number of devices, or why it cannot be cut so.
+        """This workload on `alike` GPUs, or why it cannot be cut so.
 
         Capacities take a first axis of their own when there are several GPUs; `tokens` and `users` may be
         arrays that broadcast against it.
@@ -150,6 +150,7 @@ class Workload:
                 first.capacity_bytes if len(gpus) == 1 else capacities,
                 first.basis,
                 first.unified,
+                tuple(gpu.name for gpu in gpus),
             ),
             options=self.options(),
             tensor_parallel_size=parallel[0],
@@ -158,7 +159,24 @@ class Workload:
             max_model_len=s.max_model_len if tokens is None else tokens,
             concurrency=s.concurrency if users is None else users,
             band=self.band,
+            layout=self.layout(first.id, self.weight_format),
         )
+
+    def alike(self, gpus: Sequence[PinnedGpu]) -> list[list[PinnedGpu]]:
+        """GPUs that one vectorised call can take: same devices, kind of memory and layout of the weights."""
+        groups: dict[tuple[int, bool, int], list[PinnedGpu]] = {}
+        for gpu in gpus:
+            layout = self.layout(gpu.id, self.weight_format)
+            groups.setdefault((gpu.devices, gpu.unified, id(layout)), []).append(gpu)
+        return list(groups.values())
+
+    @staticmethod
+    def same_devices(gpus: Sequence[PinnedGpu]) -> list[list[PinnedGpu]]:
+        """GPUs by how many devices a program sees: what one fit matrix can take."""
+        groups: dict[int, list[PinnedGpu]] = {}
+        for gpu in gpus:
+            groups.setdefault(gpu.devices, []).append(gpu)
+        return list(groups.values())
 
     def loads(self, fmt: Any) -> bool:
         """Whether the engine reads a weight or cache format."""
@@ -177,10 +195,18 @@ class Workload:
             found.append(fmt)
         return found
 
+    def _checkpoint(self, fmt: Any) -> tuple[str, str]:
+        """The model and config that decide what `fmt` means: only those of a native format do."""
+        s = self.scenario
+        return (s.model, s.config_json) if fmt.kind == "native" else ("", "")
+
     def support(self, gpu_id: str, fmt: Any) -> Support:
         """How one GPU runs a weight format."""
-        s = self.scenario
-        return _support(gpu_id, fmt.id, *((s.model, s.config_json) if fmt.kind == "native" else ("", "")))
+        return _support(gpu_id, fmt.id, *self._checkpoint(fmt))
+
+    def layout(self, gpu_id: str, fmt: Any) -> Any:
+        """How the engine keeps a weight format in the memory of one GPU; None: as in the checkpoint."""
+        return _layout(gpu_id, fmt.id, self.engine.algorithm, *self._checkpoint(fmt))
 
     @property
     def band(self) -> Any:
@@ -188,11 +214,21 @@ class Workload:
         return engine_data.error_band(self.engine.family)
 
 
+def _native(model: str, config_json: str) -> Architecture | None:
+    """The checkpoint that decides a format, where one does."""
+    return pasted_architecture(config_json) if config_json else architecture(model) if model else None
+
+
 @lru_cache(maxsize=16384)
 def _support(gpu_id: str, format_id: str, model: str, config_json: str) -> Support:
-    """`model` or `config_json` are given where the checkpoint decides."""
-    native = pasted_architecture(config_json) if config_json else architecture(model) if model else None
-    return support(catalogue.spec_row(gpu_id), catalogue.weight_formats()[format_id], native)
+    fmt = catalogue.weight_formats()[format_id]
+    return support(catalogue.spec_row(gpu_id), fmt, _native(model, config_json))
+
+
+@lru_cache(maxsize=16384)
+def _layout(gpu_id: str, format_id: str, algorithm: str, model: str, config_json: str) -> Any:
+    fmt = catalogue.weight_formats()[format_id]
+    return engine_layout(catalogue.spec_row(gpu_id), fmt, algorithm, _native(model, config_json))
 
 
 def load(scenario: Scenario) -> Workload:
