@@ -170,9 +170,10 @@ def _llamacpp(selected: Selected, scenario: Scenario) -> Section:
     for remark, doubted in remarks.groupby("note")["gpu"]:
         notes.append(f"{listed([str(name) for name in doubted.unique()], 6)}: {remark}.")
     if any(group.estimate for group in ranked):
+        banded = any(group.estimate.low < group.estimate.high for group in ranked if group.estimate)
         notes.append(
-            "Diamonds are our estimates, made with constants that were fitted without that result; the line "
-            "through one is the band that holds four of five such results."
+            "Diamonds are our estimates, made with constants that were fitted without that result"
+            + ("; the line through one is the band that holds four of five such results." if banded else ".")
         )
     if selected.hidden_unverified:
         notes.append(

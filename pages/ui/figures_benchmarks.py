@@ -16,9 +16,10 @@ Figure = dict[str, Any]
 
 ROW_PX: Final = 34
 NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
-LAST_CHARACTERS: Final = 28  # of the second line
+MOST_CHARACTERS: Final = 28  # of a line that cannot be broken
 LABEL_ROOM: Final = 1.55  # of the longest bar: the figures stand outside the bars
 ESTIMATE_ROOM: Final = 2.1  # two figures
+PALE: Final = 0.6  # a bar under a diamond
 PAST_MARKER: Final = "\u2003"  # an em: the text begins beside the diamond, not on it
 BOTTOM_PX: Final = 56
 LEGEND_PX: Final = 34
@@ -118,7 +119,10 @@ def _bars(rows: Sequence[ResultBar], names: Sequence[str], series: str, hatch: s
         "name": series or "Measured",
         "x": [row.value or 0 for row, _ in part],
         "y": [name for _, name in part],
-        "marker": {"pattern": {"shape": hatch, "size": 6}},
+        "marker": {
+            "pattern": {"shape": hatch, "size": 6},
+            "opacity": PALE if any(row.estimate for row in rows) else 1,
+        },
         "hovertemplate": "%{y}: %{x:,.4~g}<extra></extra>",
     }
 
@@ -189,11 +193,13 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
 def two_lines(name: str) -> str:
     """A name on at most two lines, cut in its middle; a third would run into the next bar."""
     joined = name.replace("· ", "·\u00a0")
-    lines = textwrap.wrap(joined, NAME_CHARACTERS, break_on_hyphens=False) or [name]
-    rest = " ".join(lines[1:])
-    if len(rest) > LAST_CHARACTERS:
-        rest = f"…{rest[1 - LAST_CHARACTERS :]}"
-    return f"{lines[0]}<br>{rest}" if rest else lines[0]
+    lines = textwrap.wrap(joined, NAME_CHARACTERS, break_on_hyphens=False, break_long_words=False) or [name]
+    first, rest = lines[0], " ".join(lines[1:])
+    if len(first) > MOST_CHARACTERS:
+        first = f"{first[: MOST_CHARACTERS - 1]}…"
+    if len(rest) > MOST_CHARACTERS:
+        rest = f"…{rest[1 - MOST_CHARACTERS :]}"
+    return f"{first}<br>{rest}" if rest else first
 
 
 def even_ticks(axis_max: float) -> list[float]:

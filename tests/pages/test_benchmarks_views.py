@@ -350,6 +350,21 @@ def test_bars_keep_every_row_and_its_place(found: list[str], most: float, data: 
         assert max(map(len, lines)) <= 28
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("GB300 ×72 · NVIDIA", "GB300 ×72 · NVIDIA"),
+        ("B200 SXM 180GB ×128 · University-of-Florida", "B200 SXM 180GB ×128<br>· University-of-Florida"),
+        ("x" * 40, "x" * 27 + "…"),
+    ],
+)
+def test_names_break_between_words(name: str, label: str) -> None:
+    bar = ResultBar(name, 1, 1, 1, 1, "1")
+    assert [label] == [
+        text.replace("\u00a0", " ") for text in result_bars([bar], "x", 1)["layout"]["yaxis"]["ticktext"]
+    ]
+
+
 @given(st.floats(1e-3, 1e7))
 @settings(deadline=None)
 def test_ticks_are_few_and_within_the_data(most: float) -> None:
