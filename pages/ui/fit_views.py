@@ -9,7 +9,7 @@ import streamlit as st
 
 from calculators import memory
 from pages.ui import catalogue, grid, plain_table, state, words, workload
-from pages.ui.cells import Cell, Row, context_rows, format_cell
+from pages.ui.cells import Cell, Row, context_rows, format_cells
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
@@ -112,6 +112,9 @@ def format_matrix(load: workload.Workload) -> None:
     gpus = sorted((workload.pinned(g, scenario.gpu_count) for g in ids), key=lambda g: -g.capacity_bytes)
     formats = load.formats()
     found: dict[str, list[Cell]] = {}
+    ways = {gpu.id: [load.support(gpu.id, fmt) for fmt in formats] for gpu in gpus}
+    layouts = {gpu.id: [load.layout(gpu.id, fmt) for fmt in formats] for gpu in gpus}
+    chosen = next((k for k, fmt in enumerate(formats) if fmt.id == scenario.weight_format), None)
     for group in load.same_devices(gpus):
         matrix = memory.fit_matrix(
             load.architecture,
@@ -125,20 +128,15 @@ def format_matrix(load: workload.Workload) -> None:
             load.options(),
             load.band,
             [gpu.name for gpu in group],
-            [[load.layout(gpu.id, fmt) for gpu in group] for fmt in formats],
+            list(zip(*(layouts[gpu.id] for gpu in group), strict=True)),
         )
-        spare = matrix.headroom_bytes[:, 0]
         for i, gpu in enumerate(group):
-            pinned = gpu.id in scenario.gpus
-            found[gpu.id] = [
-                format_cell(
-                    load.support(gpu.id, fmt),
-                    int(matrix.verdict[i, 0, k]),
-                    float(spare[i, k]),
-                    pinned and fmt.id == scenario.weight_format,
-                )
-                for k, fmt in enumerate(formats)
-            ]
+            found[gpu.id] = format_cells(
+                ways[gpu.id],
+                matrix.verdict[i, 0],
+                matrix.headroom_bytes[i, 0],
+                chosen if gpu.id in scenario.gpus else None,
+            )
     st.header("All GPUs by weight format", anchor=False)
     st.caption(
         f"{words.count(scenario.gpu_count, 'GPU')} of each kind, "

@@ -260,17 +260,20 @@ def track(
         "sentences": [text for _, text in sentences],
         "best": [state for state, _ in sentences],
         "also": [also(columns, i) for i in every],
-        "gib": [[_gib_list(c.parts[:, i]) for c in columns] for i in every],
-        "needed": [_gib_list([c.needed[i] for c in columns]) for i in every],
-        "reserved": [_gib_list([c.reserved[i] for c in columns]) for i in every],
+        "gib": _gib_by_stop([c.parts for c in columns], len(stops)),
+        "needed": _gib_by_stop([c.needed for c in columns], len(stops)),
+        "reserved": _gib_by_stop([c.reserved for c in columns], len(stops)),
         "verdicts": [[0 if c.refused else int(c.verdict[i]) for c in columns] for i in every],
         "said": [[_said(c, i) for c in columns] for i in every],
         "more": [[_more(c, i, reach_here if i == here else reach) for c in columns] for i in every],
     }
 
 
-def _gib_list(values: Any) -> list[float]:
-    return [round(float(v) / words.GIB, 3) for v in values]
+def _gib_by_stop(columns: Sequence[np.ndarray], stops: int) -> list[list[Any]]:
+    """Bytes of every GPU, stops on the last axis, as GiB with the stops first."""
+    if not columns:
+        return [[] for _ in range(stops)]
+    return np.round(np.moveaxis(np.stack(columns), -1, 0) / words.GIB, 3).tolist()
 
 
 def _said(c: Column, stop: int) -> str:

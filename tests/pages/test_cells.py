@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calculators.formats import Support
-from pages.ui.cells import context_rows, format_cell, frontier, short
+from pages.ui.cells import context_rows, format_cells, frontier, short
 from pages.ui.words import GIB
 
 VERDICT = np.array([[2, 2, 1], [2, 1, 0], [0, 0, 0]])
@@ -60,12 +60,12 @@ def test_all_or_nothing_fits() -> None:
 
 
 def test_a_format_says_how_the_gpu_runs_it() -> None:
-    native = format_cell(Support("native", "why", "source"), 2, 12.4 * GIB, False)
-    storage = format_cell(Support("storage", "why", "source"), 0, -12.4 * GIB, False)
-    no = format_cell(Support("no", "why", "source"), 2, 12.4 * GIB, False)
-    impossible = format_cell(Support("native", "why", "source"), 0, -np.inf, False)
-    assert [cell.text for cell in (native, storage, no, impossible)] == ["✓ 12", "✕ 12 s", "–", "–"]
-    assert "split" in impossible.why
+    ways = [Support(state, "why", "source") for state in ("native", "storage", "no", "native")]
+    spare = np.array([12.4 * GIB, -12.4 * GIB, 12.4 * GIB, -np.inf])
+    cells = format_cells(ways, np.array([2, 0, 2, 0]), spare, 1)
+    assert [cell.text for cell in cells] == ["✓ 12", "✕ 12 s", "–", "–"]
+    assert "split" in cells[-1].why
+    assert [cell.here for cell in cells] == [False, True, False, False]
 
 
 def test_numbers_stay_short() -> None:
