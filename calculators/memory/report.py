@@ -191,6 +191,7 @@ def _assumptions(deployment: Deployment) -> tuple[str, ...]:
         found.append(f"{gpu.name}: memory a program sees is assumed, not measured")
     if gpu.unified:
         found.append(f"{gpu.name}: memory is shared with the CPU; the operating system's part is not counted")
+    found += _default_batch(deployment)
     shape = shape_of(arch)
     towers = shape.tower_elements
     if towers and deployment.engine.towers == "separate" and not deployment.options.images:
@@ -201,3 +202,17 @@ def _assumptions(deployment: Deployment) -> tuple[str, ...]:
     if shape.open_input:
         found.append("cross-attention cache: an encoded input of max_model_len tokens for every sequence")
     return tuple(found)
+
+
+def _default_batch(deployment: Deployment) -> list[str]:
+    """Which batch was taken because nobody chose one; nothing for many GPUs at once, which differ.
+
+    An engine that profiles whole prompts (vLLM V0) takes its tokens from max_model_len.
+    """
+    if not deployment.engine.batch_defaults or np.ndim(deployment.gpu.capacity_bytes):
+        return []
+    whole = "whole_prompt_profile_limit" in deployment.engine.parameters
+    fields = ("max_num_seqs",) if whole else ("max_num_seqs", "max_num_batched_tokens")
+    left = [name for name in fields if getattr(deployment.options, name) is None]
+    values = ", ".join(f"{name} {batch_defaults(deployment, name):,.0f}" for name in left)
+    return [f"{values}: defaults of {deployment.engine.label}'s server for this GPU"] if left else []

@@ -171,3 +171,7 @@ def test_the_api_server_takes_its_batch_from_the_card(on, card, tokens, sequence
     deployment = setup("llama-3.1-8b", "bf16", card, on=on)
     assert batch_defaults(deployment, "max_num_batched_tokens") == tokens
     assert batch_defaults(deployment, "max_num_seqs") == sequences
+    said = f"max_num_seqs {sequences:,}, max_num_batched_tokens {tokens:,}: defaults of"
+    assert any(note.startswith(said) for note in estimate(deployment).assumptions)
+    chosen = deployment.but(options=Options(max_num_seqs=8, max_num_batched_tokens=512))
+    assert not any("defaults of" in note for note in estimate(chosen).assumptions)
