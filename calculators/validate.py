@@ -1,7 +1,7 @@
 """Command: measured rows against predictions, and config files against the reader.
 
 python -m calculators.validate memory FILE.csv --configs DIR [--json]
-python -m calculators.validate training|finetune FILE.csv [--json]
+python -m calculators.validate serving|llamacpp|training|finetune FILE.csv [--json]
 python -m calculators.validate config FILE.json... [--context N] [--json]
 python -m calculators.validate bands FILE.csv... --configs DIR     (prints gpu_data/error_bands.toml)
 """
@@ -17,6 +17,8 @@ from typing import Any, TextIO
 
 DEFAULT_CONTEXT = 8192
 RUNS = {  # commands that read one table and print every row with its 80 % band
+    "serving": "predict output tokens/s, time to first token and time per token of serving runs",
+    "llamacpp": "predict tokens/s and out-of-memory of llama.cpp runs",
     "training": "predict speed, MFU and GPU-hours of training runs",
     "finetune": "predict the peak memory of fine-tuning runs",
 }
@@ -149,11 +151,13 @@ def _runs(command: str, path: Path, as_lines: bool, stream: TextIO) -> int:
     except RowRefused as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    summary = summarise(results, table.QUANTITIES)
+    summary = getattr(table, "summarise", summarise)(results, table.QUANTITIES)
     if as_lines:
         _print(stream, {"summary": summary})
     else:
         stream.write(summary_text(summary))
+        if "verdicts" in summary:
+            stream.write(f"out of memory: {summary['verdicts']}\n")
     return 0
 
 

@@ -1,0 +1,217 @@
+"""What one GPU can do for one engine and number format: bandwidth, dense peaks, processors, link.
+
+Rates come from the data sheet alone (columns of `gpu_data.spec_frame()`), so a card nobody measured is
+treated like any other. Fields are scalars, or arrays over GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calculators.architecture.layout import Architecture
+from calculators.formats import support
+from gpu_data.format_schemas import WeightFormat
+
+GIGA, TERA, GIB = 1e9, 1e12, 2**30
+Floats = NDArray[np.float64]
+Number = float | Floats
+
+# Dense peak columns of the spec frame, by what the tensor cores multiply in; first known one counts.
+_SIXTEEN = ("dense_fp16_tflops", "dense_bf16_tflops", "fp16_vector_tflops", "fp32_tflops")
+_HALF_ACCUMULATE = ("dense_fp16_fp16acc_tflops", *_SIXTEEN)
+_PEAKS: Mapping[str, tuple[str, ...]] = {
+    "fp8": ("dense_fp8_tflops",),
+    "int8": ("dense_int8_tops",),
+    "fp4": ("dense_fp4_tflops",),
+    "fp32": ("dense_tf32_tflops", "fp32_tflops"),
+    "bf16": ("dense_bf16_tflops", *_SIXTEEN),
+    "fp16": _SIXTEEN,
+}
+# Bytes of one operand the tensor cores are fed with.
+OPERAND_BYTES: Mapping[str, float] = {
+    "fp8": 1.0,
+    "int8": 1.0,
+    "fp4": 0.5,
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+}
+# One direction of 16 lanes, encoding taken off [GB/s]; PCI Express base specifications 3.0 to 6.0.
+_PCIE_GB_PER_S: Mapping[int, float] = {3: 15.75, 4: 31.5, 5: 63.0, 6: 121.0}
+_INLINE_ECC_BELOW = 0.95  # share of the labelled memory that is visible when ECC lives in the same chips
+
+
+class SpeedRefused(ValueError):
+    """A speed that cannot be computed: `field` names what, `reason` says why in one sentence."""
+
+    def __init__(self, field: str, reason: str):
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class GpuRates:
+    """One GPU (or an array of them) as the speed functions see it.
+
+    bandwidth: peak [byte/s]; compute: dense peak of the format computed in [FLOP/s]; attention: of 16 bits
+    [FLOP/s]; operand_bytes: of one number multiplied; sm_clock: processors x clock [1/s], NaN when unknown;
+    link: fast link, one direction [byte/s], NaN without one, and how many GPUs it joins (more talk over pcie
+    [byte/s]); unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in.
+    """
+
+    bandwidth: Number
+    compute: Number
+    attention: Number
+    operand_bytes: Number
+    sm_clock: Number
+    link: Number
+    link_gpus: Number
+    pcie: Number
+    unpacked_bits: Number
+    computed_in: str | tuple[str, ...] = ""
+
+    def column(self) -> GpuRates:
+        """The same with a trailing axis, to broadcast against other axes."""
+        changed = {
+            f.name: np.asarray(getattr(self, f.name))[..., None]
+            for f in fields(self)
+            if f.name != "computed_in"
+        }
+        return GpuRates(**changed, computed_in=self.computed_in)
+
+
+def _number(spec: Mapping[str, object], column: str) -> float:
+    value = spec.get(column)
+    try:
+        return float(value)  # ty: ignore[invalid-argument-type]
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _text(spec: Mapping[str, object], column: str) -> str:
+    value = spec.get(column)
+    return value if isinstance(value, str) else ""
+
+
+def _first(spec: Mapping[str, object], columns: Sequence[str]) -> float:
+    return next((v for v in (_number(spec, c) for c in columns) if v == v and v > 0), float("nan"))
+
+
+def inline_ecc(spec: Mapping[str, object]) -> bool:
+    """Whether ECC bits lie in the GPU's own GDDR chips: it shows less memory than its label says.
+
+    HBM carries them in extra bits. Source: NVIDIA A40 and L40S list 46,068 MiB of 48 GiB with ECC on.
+    """
+    visible, label = _number(spec, "visible_bytes"), _number(spec, "memory_gb") * GIB
+    return "GDDR" in _text(spec, "memory_type") and visible < _INLINE_ECC_BELOW * label
+
+
+def bandwidth_bytes_per_s(spec: Mapping[str, object]) -> float:
+    """Peak memory bandwidth, less the sixteenth that ECC bits in GDDR take [byte/s]."""
+    peak = _number(spec, "bandwidth_gb_per_s") * GIGA
+    return peak * 15 / 16 if inline_ecc(spec) else peak
+
+
+def _link(spec: Mapping[str, object]) -> tuple[float, float]:
+    """(one direction of the fast link [byte/s], how many GPUs it joins); NaN and 0 without one."""
+    both = _number(spec, "interconnect_gb_per_s")
+    name = _text(spec, "interconnect")
+    if not both > 0:
+        return float("nan"), 0.0
+    return both / 2 * GIGA, 2.0 if "bridge" in name else float("inf")
+
+
+def gpu_rates(
+    spec: Mapping[str, object],
+    fmt: WeightFormat,
+    arch: Architecture | None = None,
+    half_accumulate: bool = False,
+) -> GpuRates:
+    """Rates of the GPU of one spec-frame row for one weight format.
+
+    A format the GPU only stores is computed in 16 bits. Raises SpeedRefused when the GPU cannot run the
+    format or its bandwidth is unknown. Without a known 16-bit peak the FP32 rate counts.
+    """
+    found = support(spec, fmt, arch)
+    if found.state == "no":
+        raise SpeedRefused("weight_format", found.reason)
+    bandwidth = bandwidth_bytes_per_s(spec)
+    if not bandwidth > 0:
+        raise SpeedRefused("gpu", f"memory bandwidth of {_text(spec, 'name')} is unknown")
+    native = found.state == "native"
+    dtype = _native_dtype(fmt, arch) if native else "fp16"
+    sixteen = _first(spec, _HALF_ACCUMULATE if half_accumulate else _SIXTEEN) * TERA
+    peak = _first(spec, _PEAKS[dtype]) * TERA if dtype not in ("fp16", "bf16") else sixteen
+    if not peak > 0:
+        dtype, peak, native = "fp16", sixteen, False
+    if not sixteen > 0:
+        raise SpeedRefused("gpu", f"no peak rate of {_text(spec, 'name')} is known")
+    link, joined = _link(spec)
+    generation = _number(spec, "pcie_gen")
+    return GpuRates(
+        bandwidth=bandwidth,
+        compute=peak,
+        attention=sixteen,
+        operand_bytes=OPERAND_BYTES[dtype],
+        sm_clock=_number(spec, "sms_or_cus") * _number(spec, "boost_clock_mhz") * 1e6,
+        link=link,
+        link_gpus=joined,
+        pcie=_PCIE_GB_PER_S.get(int(generation) if generation == generation else 4, 31.5) * GIGA,
+        unpacked_bits=0.0 if native or fmt.kind == "plain" else _bits(fmt, arch),
+        computed_in=dtype,
+    )
+
+
+def _bits(fmt: WeightFormat, arch: Architecture | None) -> float:
+    """Nominal bits of a format that is only stored; 16 for a released checkpoint that is not quantised."""
+    if fmt.kind != "native" or arch is None:
+        return fmt.nominal_bits
+    return float(arch.quantization.bits or 0) if arch.quantization is not None else 0.0
+
+
+def _native_dtype(fmt: WeightFormat, arch: Architecture | None) -> str:
+    if fmt.kind != "native" or arch is None or arch.quantization is None:
+        return fmt.compute_dtype
+    kind = arch.quantization.kind
+    return next((d for d in ("fp8", "fp4", "int8") if d in kind), fmt.compute_dtype)
+
+
+def stack(rates: Sequence[GpuRates]) -> GpuRates:
+    """Several GPUs as one object with arrays, in order."""
+    names = [f.name for f in fields(GpuRates) if f.name != "computed_in"]
+    arrays = {name: np.array([getattr(r, name) for r in rates], dtype=np.float64) for name in names}
+    return GpuRates(**arrays, computed_in=tuple(str(r.computed_in) for r in rates))
+
+
+def effective_bandwidth(
+    bandwidth: ArrayLike, sm_clock: ArrayLike, share: float, bytes_per_sm_clock: float
+) -> Floats:
+    """Bytes per second that kernels get: the memory's share, or what the processors can have in flight.
+
+    Each processor keeps a limited number of loads in flight, so it takes at most `bytes_per_sm_clock` bytes
+    a clock (Little's law: bytes in flight / latency); GPUs with few processors for their bandwidth are held
+    by that. The two limits meet smoothly (6-norm). Unknown processors set no limit.
+    """
+    memory = share * np.asarray(bandwidth, dtype=np.float64)
+    processors = bytes_per_sm_clock * np.asarray(sm_clock, dtype=np.float64)
+    ratio = np.nan_to_num(memory / processors, nan=0.0)
+    return memory / (1 + ratio**6) ** (1 / 6)
+
+
+def effective_compute(
+    peak: ArrayLike, operand_bytes: ArrayLike, sm_clock: ArrayLike, share: float, flop_per_sm_clock: float
+) -> Floats:
+    """Operations per second that matrix kernels get [FLOP/s].
+
+    1 / rate = 1 / (share x peak) + operand bytes / 2 / (flop_per_sm_clock x processors x clock): tensor
+    cores wait for operands, which each processor fetches at a limited rate, so the more they could do per
+    clock, the harder they are to fill. Operands of half the width halve that cost.
+    """
+    feed = flop_per_sm_clock * np.asarray(sm_clock, dtype=np.float64)
+    feeding = np.nan_to_num(np.asarray(operand_bytes, dtype=np.float64) / 2 / feed, nan=0.0)
+    return 1 / (1 / (share * np.asarray(peak, dtype=np.float64)) + feeding)

@@ -1,0 +1,225 @@
+"""Many requests at once: throughput, time to first token and time per output token by kind of traffic.
+
+Fluid model: requests are equal, prompts cost their reading time, decode steps are shared by the sequences
+that are resident. Every function takes scalars or NumPy arrays and broadcasts; times are in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calculators.speed.latency import prompt_step, time_to_first_token
+from calculators.speed.rates import GpuRates
+from calculators.speed.step import ONE_GPU, Split, step_seconds
+from calculators.speed.work import ModelWork
+from gpu_data.speed_schemas import SpeedEngine
+
+Floats = NDArray[np.float64]
+
+_ROUNDS = 14  # of the fixed point under a request rate; each halves the distance
+
+
+@dataclass(frozen=True)
+class Server:
+    """One model on one deployment, as requests of one kind meet it.
+
+    prompt_tokens, output_tokens: means per request; output_tokens_max: the longest answer (how long a batch
+    drains); resident: sequences that fit at once while they decode (the engine's max_num_seqs, or the cache's
+    room); admitted: those whose prompts fit, when an engine starts a request without room for its answer
+    (vLLM, which pauses some later); streamed: 1 when tokens are sent one by one, 0 for offline batches.
+    """
+
+    work: ModelWork
+    rates: GpuRates
+    engine: SpeedEngine
+    prompt_tokens: ArrayLike
+    output_tokens: ArrayLike
+    output_tokens_max: ArrayLike
+    resident: ArrayLike
+    admitted: ArrayLike
+    split: Split = ONE_GPU
+    streamed: ArrayLike = 1.0
+
+    @property
+    def context(self) -> Floats:
+        """Tokens a sequence holds on average while it decodes."""
+        return np.asarray(self.prompt_tokens, dtype=np.float64) + np.asarray(self.output_tokens) / 2
+
+    @cached_property
+    def prompt_seconds(self) -> Floats:
+        """Engine time that reading one prompt takes among others (no cost per request)."""
+        step = prompt_step(self.work, self.rates, self.engine, self.prompt_tokens, 1.0, self.split)
+        return step.total
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a kind of traffic gets from a server."""
+
+    output_tokens_per_s: Floats
+    ttft_s: Floats
+    tpot_s: Floats
+    running: Floats  # sequences decoding at once, on average
+
+
+def decode_seconds(server: Server, running: ArrayLike) -> Floats:
+    """Seconds of one decode step of `running` sequences; each GPU of a pipeline works on its share of them.
+
+    With g pipeline stages, g groups of running / g sequences are in flight, so a token takes a whole pass of
+    one group.
+    """
+    group = np.maximum(np.asarray(running, dtype=np.float64), 1.0) / np.asarray(server.split.layer_gpus)
+    step = step_seconds(
+        server.work,
+        server.rates,
+        server.engine,
+        group,
+        server.context,
+        split=server.split,
+        streamed=server.streamed,
+    )
+    return step.total
+
+
+def request_seconds(server: Server, running: ArrayLike) -> Floats:
+    """Engine seconds a request costs in a steady state with `running` sequences; its inverse is the rate.
+
+    Engines that mix prompts into decode steps pay the larger of both needs at once; others stop decoding
+    while they read a prompt.
+    """
+    n = np.maximum(np.asarray(running, dtype=np.float64), 1.0)
+    output = np.asarray(server.output_tokens, dtype=np.float64)
+    separate = output * decode_seconds(server, n) / n + server.prompt_seconds / np.asarray(
+        server.split.layer_gpus
+    )
+    if not server.engine.mixes_prefill:
+        return separate
+    group = n / np.asarray(server.split.layer_gpus)
+    mixed = step_seconds(
+        server.work,
+        server.rates,
+        server.engine,
+        group,
+        server.context,
+        group / output,
+        server.prompt_tokens,
+        server.split,
+        server.streamed,
+    )
+    return np.minimum(output * mixed.total / n, separate)
+
+
+def static_batch(server: Server, batch: ArrayLike) -> Load:
+    """`batch` equal requests start together and end together; nothing replaces them."""
+    n = np.asarray(batch, dtype=np.float64)
+    read = prompt_step(server.work, server.rates, server.engine, server.prompt_tokens, n, server.split).total
+    step = decode_seconds(server, n)
+    output = np.asarray(server.output_tokens, dtype=np.float64)
+    seconds = read + output * step
+    return Load(n * output / seconds, read + server.engine.constants["request_s"], step, n)
+
+
+def _drain_seconds(server: Server, running: Floats) -> Floats:
+    """Seconds until `running` sequences that started together are done, the longest last."""
+    longest = np.maximum(np.asarray(server.output_tokens_max, dtype=np.float64), server.output_tokens)
+    average = running * np.asarray(server.output_tokens) / longest
+    return longest * decode_seconds(server, average)
+
+
+def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
+    """All requests arrive at once; as many as fit run, the rest wait for room.
+
+    Time = (requests - resident) x cost of a request in the steady state + reading the resident prompts + the
+    last batch's drain. First tokens come in the order of arrival.
+    """
+    n = np.asarray(requests, dtype=np.float64)
+    room = np.minimum(n, np.asarray(server.resident, dtype=np.float64))
+    output = np.asarray(server.output_tokens, dtype=np.float64)
+    read, cost = server.prompt_seconds / np.asarray(server.split.layer_gpus), request_seconds(server, room)
+    waiting = n - room
+    seconds = waiting * cost + room * read + _drain_seconds(server, room)
+    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
+    early = np.minimum(n, np.maximum(room, server.admitted))  # whose prompts are read at once
+    if median:
+        middle = n / 2
+        ttft = np.where(middle <= early, middle * read, early * read + (middle - early) * cost)
+    else:
+        late = n - early
+        ttft = (early * early * read / 2 + late * (early * read + late * cost / 2)) / n
+    alone = decode_seconds(server, room) + room * read / 2 / np.maximum(output, 1.0)
+    tpot = (room * alone + waiting * cost * room / output) / n
+    return Load(n * output / seconds, first + ttft, tpot, room)
+
+
+def closed_loop(server: Server, concurrency: ArrayLike) -> Load:
+    """`concurrency` clients; each sends its next request when the last is answered."""
+    clients = np.asarray(concurrency, dtype=np.float64)
+    room = np.minimum(clients, np.asarray(server.resident, dtype=np.float64))
+    output = np.asarray(server.output_tokens, dtype=np.float64)
+    cost = request_seconds(server, room)
+    step = decode_seconds(server, room)
+    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
+    ttft = first + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
+    ttft = ttft + (room - 1) / 2 * server.prompt_seconds * _together(server, room, step)
+    tpot = (
+        cost * room - np.where(room > 1, 0.0, server.prompt_seconds / np.asarray(server.split.layer_gpus))
+    ) / output
+    return Load(output / cost, ttft, tpot, room)
+
+
+def _together(server: Server, running: Floats, step: Floats) -> Floats:
+    """Share of its fellows' prompts that a request finds ahead of it in a closed loop, 0 to 1.
+
+    Engines that stop decoding for prompts let answers of similar length end together, so the next prompts
+    queue up together too, unless answers differ in length by more time than all the prompts take.
+    """
+    if server.engine.mixes_prefill:
+        return np.zeros_like(step)
+    prompts = running * server.prompt_seconds
+    spread = (np.asarray(server.output_tokens_max) - np.asarray(server.output_tokens)) * step
+    return prompts / (prompts + spread)
+
+
+def open_loop(server: Server, requests_per_s: ArrayLike, requests: ArrayLike, median: bool = True) -> Load:
+    """Requests arrive at a rate (Poisson); `requests` of them in all.
+
+    Below capacity: the number running settles where arrivals x time per answer = running (Little, 1961), and
+    prompts queue for the engine (Pollaczek-Khinchine, equal prompts: load / 2 / (1 - load) of their time).
+    Above capacity: a burst whose waits are shortened by the time the requests take to arrive.
+    """
+    rate = np.asarray(requests_per_s, dtype=np.float64)
+    n = np.asarray(requests, dtype=np.float64)
+    room = np.minimum(n, np.asarray(server.resident, dtype=np.float64))
+    output = np.asarray(server.output_tokens, dtype=np.float64)
+    read = server.prompt_seconds
+    capacity = 1 / request_seconds(server, room)
+    steady = rate < capacity
+    running = np.ones(np.broadcast_shapes(rate.shape, n.shape, np.shape(read)))
+    for _ in range(_ROUNDS):
+        answer = request_seconds(server, running) * np.maximum(running, 1.0)
+        running = np.clip((running + rate * answer) / 2, 1.0, room)
+    tpot_steady = _tpot_under_rate(server, running, rate)
+    load = np.clip(rate * read, 0.0, 0.95)
+    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
+    ttft_steady = first + read * load / 2 / (1 - load) + np.minimum(running - 1, 1.0) * tpot_steady / 2
+    full = burst(server, n, median)
+    arrived = n / 2 / rate
+    ttft_full = np.maximum(full.ttft_s - arrived, ttft_steady)
+    return Load(
+        np.where(steady, rate, capacity) * output,
+        np.where(steady, ttft_steady, ttft_full),
+        np.where(steady, tpot_steady, full.tpot_s),
+        np.where(steady, running, room),
+    )
+
+
+def _tpot_under_rate(server: Server, running: Floats, rate: Floats) -> Floats:
+    """Seconds per output token while prompts arrive at this rate and `running` sequences decode."""
+    step = decode_seconds(server, running)
+    if server.engine.mixes_prefill:
+        return np.maximum(request_seconds(server, running) * running / np.asarray(server.output_tokens), step)
+    return step / np.maximum(1 - rate * server.prompt_seconds, 0.05)

@@ -1,0 +1,202 @@
+"""Time of one forward pass: the larger of moving and computing per kind of kernel, and what comes on top.
+
+Every function takes scalars or NumPy arrays and broadcasts; times are in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calculators.speed.rates import GpuRates, effective_bandwidth, effective_compute
+from calculators.speed.work import (
+    ModelWork,
+    cache_bytes_read,
+    decode_attention_flop,
+    expert_bytes_read,
+    prefill_attention_flop,
+    score_elements,
+)
+from gpu_data.speed_schemas import SpeedConstants, SpeedEngine
+
+Floats = NDArray[np.float64]
+
+ACTIVATION_BYTES = 2  # the residual stream crosses the link in 16 bits
+FEW_BITS = 6.0  # weights of fewer bits are packed with tables or zero points
+UNPACKED_BYTES = 4  # per weight: written once and read once in 16 bits
+ALL_REDUCES_PER_LAYER = 2  # after attention and after the MLP (Megatron-LM, Shoeybi et al. 2019)
+BINDS = ("moving", "computing", "communication", "fixed cost")
+MOVING, COMPUTING, COMMUNICATION, FIXED = range(4)
+
+
+@dataclass(frozen=True)
+class Split:
+    """How many GPUs share the model, and how.
+
+    tensor_parallel_size: GPUs that share every matrix. layer_gpus: GPUs that each hold some layers (pipeline
+    stages, llama.cpp's layer split); one token passes them one after the other. data_parallel_attention: the
+    tensor_parallel_size GPUs share routed experts only; each has its own sequences and a copy of the rest.
+    """
+
+    tensor_parallel_size: ArrayLike = 1
+    layer_gpus: ArrayLike = 1
+    data_parallel_attention: ArrayLike = False
+
+
+ONE_GPU = Split()
+
+
+@dataclass(frozen=True)
+class Step:
+    """Seconds of one forward pass by cause; `total` is what the clock shows."""
+
+    moving: Floats  # weights and cache, at the bandwidth kernels get
+    computing: Floats  # matrices and attention, at the rate kernels get
+    kernels: Floats  # the larger of both for matrices, plus the larger of both for attention
+    communication: Floats
+    fixed: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Seconds of the whole pass."""
+        return self.kernels + self.communication + self.fixed
+
+    @property
+    def binds(self) -> NDArray[np.int8]:
+        """Which cause holds the step back most, an index into BINDS."""
+        larger_moving = self.moving >= self.computing
+        causes = np.stack(
+            np.broadcast_arrays(
+                np.where(larger_moving, self.kernels, 0.0),
+                np.where(larger_moving, 0.0, self.kernels),
+                self.communication,
+                self.fixed,
+            )
+        )
+        return np.argmax(causes, axis=0).astype(np.int8)
+
+
+def bandwidth(rates: GpuRates, constants: SpeedConstants) -> Floats:
+    """Bytes per second that an engine's kernels get on a GPU."""
+    return effective_bandwidth(
+        rates.bandwidth, rates.sm_clock, constants["bandwidth_share"], constants["bytes_per_sm_clock"]
+    )
+
+
+def matmul_rate(rates: GpuRates, constants: SpeedConstants) -> Floats:
+    """Operations per second of an engine's matrix kernels; less where weights must be unpacked first."""
+    rate = effective_compute(
+        rates.compute,
+        rates.operand_bytes,
+        rates.sm_clock,
+        constants["compute_share"],
+        constants["flop_per_sm_clock"],
+    )
+    bits = np.asarray(rates.unpacked_bits)
+    share = np.where(bits > FEW_BITS, constants["weight_only_share"], constants["weight_only_4bit_share"])
+    return rate * np.where((bits > 0) & (bits < 16), share, 1.0)
+
+
+def attention_rate(rates: GpuRates, constants: SpeedConstants) -> Floats:
+    """Operations per second of attention kernels, which compute in 16 bits."""
+    return effective_compute(
+        rates.attention, 2.0, rates.sm_clock, constants["compute_share"], constants["flop_per_sm_clock"]
+    )
+
+
+def all_reduce_seconds(
+    rates: GpuRates, constants: SpeedConstants, message_bytes: ArrayLike, tensor_parallel_size: ArrayLike
+) -> Floats:
+    """Seconds of one all-reduce of `message_bytes` over the GPUs; 0 on one GPU.
+
+    Ring: each GPU sends 2 (T - 1) / T of the message (Patarasuk and Yuan, 2009), plus a latency for each
+    doubling of the GPUs. The fast link counts where it joins that many GPUs, else PCIe through the host.
+    """
+    tp = np.asarray(tensor_parallel_size, dtype=np.float64)
+    fast = (np.asarray(rates.link_gpus) >= tp) & (np.nan_to_num(rates.link) > 0)
+    link = np.where(fast, constants["link_share"] * np.nan_to_num(rates.link, nan=1.0), rates.pcie)
+    link = np.where(fast, link, constants["pcie_share"] * np.asarray(rates.pcie))
+    latency = np.where(fast, constants["link_latency_s"], constants["pcie_latency_s"])
+    sent = 2 * (tp - 1) / tp * np.asarray(message_bytes, dtype=np.float64)
+    return np.where(tp > 1, sent / link + latency * np.log2(np.maximum(tp, 1.0)), 0.0)
+
+
+def step_seconds(
+    work: ModelWork,
+    rates: GpuRates,
+    engine: SpeedEngine,
+    sequences: ArrayLike = 1.0,
+    context: ArrayLike = 0.0,
+    prompts: ArrayLike = 0.0,
+    prompt_tokens: ArrayLike = 0.0,
+    split: Split = ONE_GPU,
+    streamed: ArrayLike = 0.0,
+) -> Step:
+    """One forward pass: `sequences` each get one more token at `context`, `prompts` prompts are read.
+
+    `sequences`, `prompts` may be fractions (averages over many steps); all are of the whole deployment.
+    Matrices: the larger of reading the weights once and multiplying; attention: the larger of reading the
+    cache and multiplying (roofline, Williams et al. 2009). On top: all-reduces, and a fixed cost per step,
+    layer and sequence; `streamed` is the share of sequences whose tokens are sent to a client one by one.
+    """
+    k = engine.constants
+    tp = np.asarray(split.tensor_parallel_size, dtype=np.float64)
+    sequences, prompts = np.asarray(sequences, dtype=np.float64), np.asarray(prompts, dtype=np.float64)
+    prompt_tokens = np.asarray(prompt_tokens, dtype=np.float64)
+    tokens = sequences + prompts * prompt_tokens
+    rows = sequences + prompts  # of the output head
+    per_gpu_bandwidth = bandwidth(rates, k)
+    apart = np.asarray(split.data_parallel_attention, dtype=bool)
+    dense_share = np.where(apart, 1.0, 1 / tp)
+
+    experts = expert_bytes_read(work, tokens) / tp / k["expert_share"]
+    weights = (work.fixed_weight_bytes + work.head_bytes) * dense_share + experts
+    owned = np.where(apart, sequences / tp, sequences)
+    cache = owned * cache_bytes_read(work, context, np.where(apart, 1.0, tp)) / k["cache_share"]
+    scores = (
+        0.0
+        if engine.fused_attention
+        else prompts * score_elements(work, prompt_tokens) * k["score_bytes"] / tp
+    )
+    read_weights, read_cache = weights / per_gpu_bandwidth, (cache + scores) / per_gpu_bandwidth
+
+    matmul = (tokens * work.matmul_flop_per_token + rows * work.head_flop_per_token) / tp
+    attention = (
+        sequences * decode_attention_flop(work, context)
+        + prompts * prefill_attention_flop(work, prompt_tokens)
+    ) / tp
+    multiply = matmul / matmul_rate(rates, k)
+    attend = attention / attention_rate(rates, k)
+
+    message = tokens * work.hidden_size * ACTIVATION_BYTES
+    communication = work.n_layers * ALL_REDUCES_PER_LAYER * all_reduce_seconds(rates, k, message, tp)
+    kernels = np.maximum(read_weights, multiply) + np.maximum(read_cache, attend)
+    per_layer = np.where(prompts > 0, k["prompt_layer_s"], k["layer_s"])
+    # A layer's kernels take a least time each; outside CUDA graphs that is the host's time to launch them.
+    eager = (prompts > 0) | (np.asarray(context) > engine.graph_context_tokens)
+    least = np.where(eager, k["launch_s"], k["floor_s"]) * work.n_layers
+    unhidden = np.maximum(least - kernels - communication, 0.0)
+    fixed = k["step_s"] + per_layer * work.n_layers + unhidden
+    fixed = fixed + (k["sequence_s"] + k["stream_s"] * np.asarray(streamed)) * sequences
+    return Step(
+        moving=read_weights + read_cache,
+        computing=multiply + attend,
+        kernels=kernels,
+        communication=communication,
+        fixed=fixed * np.ones_like(kernels),
+    )
+
+
+def unpack_seconds(work: ModelWork, rates: GpuRates, engine: SpeedEngine) -> Floats:
+    """Seconds to unpack all weights to 16 bits in memory before a prompt is multiplied; 0 if not done.
+
+    Reads the packed weights, writes and reads 2 bytes each. Source: llama.cpp ggml-cuda.cu, which dequantises
+    and calls cuBLAS for batches above the size its own kernels take.
+    """
+    if not engine.dequantises_prompts:
+        return np.zeros(np.shape(rates.bandwidth))
+    moved = work.weight_bytes + UNPACKED_BYTES * work.matmul_elements
+    packed = np.asarray(rates.unpacked_bits) > 0
+    return np.where(packed, moved / bandwidth(rates, engine.constants), 0.0)

@@ -1,0 +1,303 @@
+"""Fits the constants of the speed model and its error bands, and writes gpu_data/speed_fit.toml.
+
+python -m calculators.validate_speed_fit [ENGINE ...] [--print]
+
+Minimises the mean absolute logarithmic error over trusted rows of tests/truth, within the limits of
+gpu_data/speed.toml. Bands come from rows of GPUs left out of the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gpu_data.speed as tables
+from calculators.validate_llamacpp import BenchCase
+from calculators.validate_llamacpp import predict_cases as predict_bench
+from calculators.validate_llamacpp import prepare as prepare_bench
+from calculators.validate_serving import QUANTITIES, Case, band_name, grouped, predict, prepare
+from calculators.validate_speed import RowRefused, read_table
+from gpu_data.speed_schemas import SpeedBand, SpeedConstants, SpeedEngine
+
+Floats = NDArray[np.float64]
+
+TRUTH = Path(__file__).parent.parent / "tests" / "truth"
+LARGEST = 1.5  # logarithmic errors count up to this much, so that outliers do not steer the fit
+SMALLEST = 0.03  # errors below this weigh the same
+STEP = 0.02  # of the slopes, in logarithms
+ROUNDS, ROUNDS_LEFT_OUT = 40, 4
+# Kinds with few points but a target of their own weigh more, so that batches do not drown them.
+PRIORITY = {"decode single": 12, "prefill single": 4}
+FEWEST = 8  # points a band needs
+LOW, HIGH = 10, 90  # percentiles of the 80 % band
+
+
+@dataclass(frozen=True)
+class Points:
+    """Measured points of one engine and how to predict them all with other constants."""
+
+    engine: SpeedEngine
+    measured: Floats
+    gpus: NDArray[np.str_]
+    kinds: NDArray[np.str_]  # "decode single" ...
+    rates: NDArray[np.bool_]  # tokens per second, not a time
+    predict: Callable[[SpeedEngine], Floats]
+
+    def only(self, keep: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+        """(weights of the kept points, the mask): every kind counts the same in sum."""
+        weights = np.zeros(len(self.measured))
+        for kind in dict.fromkeys(self.kinds[keep]):
+            mine = keep & (self.kinds == kind)
+            weights[mine] = (PRIORITY.get(kind, 1)) / np.sqrt(mine.sum())
+        return weights / weights.sum(), keep
+
+
+def with_values(engine: SpeedEngine, values: Mapping[str, float]) -> SpeedEngine:
+    """The engine with some constants replaced."""
+    old = engine.constants
+    constants = SpeedConstants(values={**old.values, **values}, fitted=old.fitted, source_of=old.source_of)
+    return engine.model_copy(update={"constants": constants})
+
+
+# ---------------------------------------------------------------- points
+
+
+def trusted_serving(case: Case) -> bool:
+    """Whether a serving row may steer the fit.
+
+    AccelMark's RTX 6000 Ada host runs below an RTX A6000 and reads long prompts at 29 % of peak; the H100
+    page of GLM-4.5-Air repeats the A100 page's figures; "vLLM" without a version is of 2023, before CUDA
+    graphs.
+    """
+    cells = case.row
+    if cells.text("gpu") == "RTX 6000 Ada" or cells.text("engine").strip().lower() == "vllm":
+        return False
+    copied = "Other Benchmark Cases" in cells.text("notes") and "H100" in cells.text("gpu")
+    return not (copied and cells.text("model").startswith("GLM-4.5-Air"))
+
+
+def serving_points(engine_id: str) -> Points:
+    """All trusted serving points of one engine."""
+    cases = []
+    for row in read_table(TRUTH / "serving.csv", ("id",)):
+        try:
+            case = prepare(row)
+        except RowRefused:
+            continue
+        if case.subject.engine.id == engine_id and trusted_serving(case):
+            cases.append(case)
+    groups = grouped(cases)
+    where: list[tuple[str, int]] = []
+    measured, gpus, kinds = [], [], []
+    for i, case in enumerate(cases):
+        for name in QUANTITIES:
+            value = case.row.number(name)
+            if value and not (
+                case.traffic == "single" and name == "output_tokens_per_s" and case.row.text("tpot_ms")
+            ):
+                where.append((name, i))
+                measured.append(value)
+                gpus.append(case.subject.gpu_name)
+                kinds.append(f"{band_name(name, case.load)} {case.load}")
+    index = {name: [j for j, (n, _) in enumerate(where) if n == name] for name in QUANTITIES}
+    source = {name: [i for n, i in where if n == name] for name in QUANTITIES}
+
+    def predicted(engine: SpeedEngine) -> Floats:
+        found = predict(cases, {engine.id: engine}, groups)
+        values = np.empty(len(where))
+        for name in QUANTITIES:
+            values[index[name]] = found[name][source[name]]
+        return values
+
+    rates = np.array([name == "output_tokens_per_s" for name, _ in where])
+    return Points(
+        tables.speed_engine(engine_id), np.array(measured), np.array(gpus), np.array(kinds), rates, predicted
+    )
+
+
+def bench_points(engine_id: str = "llama.cpp") -> Points:
+    """All trusted llama-bench points."""
+    cases: list[BenchCase] = []
+    for row in read_table(TRUTH / "bench_llamacpp.csv", ("id",)):
+        try:
+            case = prepare_bench(row)
+        except RowRefused:
+            continue
+        if case.trusted and row.number("tokens_per_s"):
+            cases.append(case)
+    measured = np.array([case.row.number("tokens_per_s") or 0.0 for case in cases])
+    return Points(
+        tables.speed_engine(engine_id),
+        measured,
+        np.array([case.subject.gpu_name for case in cases]),
+        np.array([f"{case.kind} single" for case in cases]),
+        np.ones(len(cases), dtype=bool),
+        lambda engine: predict_bench(cases, engine),
+    )
+
+
+def points_of(engine_id: str) -> Points:
+    """The measured points of one engine."""
+    return bench_points() if engine_id == "llama.cpp" else serving_points(engine_id)
+
+
+# ---------------------------------------------------------------- fit
+
+
+def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rounds: int) -> dict[str, float]:
+    """The constants that fit the kept points best, from a start.
+
+    Iteratively reweighted least squares (weight 1 / error, which minimises absolute errors) with
+    Levenberg-Marquardt steps (Marquardt, 1963) in the logarithms of the constants.
+    """
+    names = points.engine.constants.fitted
+    limits = {c.id: (np.log(c.low), np.log(c.high)) for c in tables.speed_constants()}
+    low = np.array([limits[name][0] for name in names])
+    high = np.array([limits[name][1] for name in names])
+    weights, kept = points.only(keep)
+    target = np.log(points.measured)
+
+    def errors(x: Floats) -> Floats:
+        values = dict(zip(names, np.exp(x).tolist(), strict=True))
+        with np.errstate(all="ignore"):
+            found = np.log(points.predict(with_values(points.engine, values))) - target
+        return np.nan_to_num(found, nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
+
+    def cost(error: Floats) -> float:
+        return float(np.sum(weights * np.minimum(np.abs(error), LARGEST)))
+
+    x = np.clip(np.log([start[name] for name in names]), low, high)
+    error, damping = errors(x), 0.1
+    best = cost(error)
+    for _ in range(rounds):
+        slopes = np.empty((len(names), len(target)))
+        for i in range(len(names)):
+            moved = x.copy()
+            moved[i] += STEP if moved[i] + STEP <= high[i] else -STEP
+            slopes[i] = (errors(moved) - error) / (moved[i] - x[i])
+        size = np.abs(error)
+        pull = np.where(kept & (size < LARGEST), weights / np.maximum(size, SMALLEST), 0.0)
+        square = (slopes * pull) @ slopes.T
+        slope = (slopes * pull) @ error
+        improved = False
+        for _ in range(6):
+            ridge = damping * (np.diag(np.diag(square)) + 1e-9 * np.eye(len(names)))
+            tried = np.clip(x - np.clip(np.linalg.solve(square + ridge, slope), -1, 1), low, high)
+            found = errors(tried)
+            if cost(found) < best - 1e-6:
+                x, error, best, improved = tried, found, cost(found), True
+                damping = max(damping / 4, 1e-3)
+                break
+            damping *= 4
+        if not improved:
+            break
+    return dict(zip(names, np.exp(x).tolist(), strict=True))
+
+
+def held_out(points: Points, values: Mapping[str, float], rounds: int) -> Floats:
+    """Measured over predicted, each GPU predicted by constants fitted without it."""
+    ratio = np.empty(len(points.measured))
+    for gpu in dict.fromkeys(points.gpus.tolist()):
+        mine = points.gpus == gpu
+        if mine.all():
+            ratio[mine] = np.nan
+            continue
+        without = fit(points, ~mine, values, rounds)
+        ratio[mine] = points.measured[mine] / points.predict(with_values(points.engine, without))[mine]
+    return ratio
+
+
+def in_band_units(points: Points, ratio: Floats) -> Floats:
+    """Measured over predicted, of times except for throughput (as `calculators.speed.bands` uses them)."""
+    throughput = np.char.startswith(points.kinds, "throughput")
+    return np.where(points.rates & ~throughput, 1 / ratio, ratio)
+
+
+def bands(parts: Sequence[tuple[Points, Floats]]) -> list[SpeedBand]:
+    """A band for every engine, quantity and load with enough held-out points, and one over all engines."""
+    groups: dict[tuple[str, str, str], list[tuple[float, str]]] = {}
+    for points, ratio in parts:
+        multiples = in_band_units(points, ratio)
+        for kind, gpu, value in zip(points.kinds, points.gpus, multiples, strict=True):
+            quantity, load = str(kind).split()
+            if np.isfinite(value):
+                groups.setdefault((points.engine.id, quantity, load), []).append((float(value), str(gpu)))
+                groups.setdefault(("any", quantity, "any"), []).append((float(value), str(gpu)))
+    return [_band(key, found) for key, found in groups.items() if len(found) >= FEWEST]
+
+
+def _band(key: tuple[str, str, str], found: Sequence[tuple[float, str]]) -> SpeedBand:
+    values = np.array([value for value, _ in found])
+    low, high = np.percentile(values, [LOW, HIGH])
+    error = np.abs(1 / values - 1) * 100
+    engine, quantity, load = key
+    return SpeedBand.model_validate(
+        {
+            "engine": engine,
+            "quantity": quantity,
+            "load": load,
+            "low": round(float(low), 4),
+            "high": round(float(high), 4),
+            "rows": len(values),
+            "gpus": len({gpu for _, gpu in found}),
+            "median_abs_error_pct": round(float(np.median(error)), 2),
+            "p90_abs_error_pct": round(float(np.percentile(error, 90)), 2),
+        }
+    )
+
+
+def as_toml(
+    values: Mapping[str, Mapping[str, float]], rows: Mapping[str, int], found: Sequence[SpeedBand]
+) -> str:
+    """The file's text."""
+    blocks = ["# Written by `python -m calculators.validate_speed_fit`; do not edit.\n"]
+    for engine_id, constants in values.items():
+        name = f'"{engine_id}"' if "." in engine_id else engine_id
+        lines = [f"[fit.{name}]", f"rows = {rows[engine_id]}", f"[fit.{name}.values]"]
+        lines += [f"{key} = {value:.5g}" for key, value in constants.items()]
+        blocks.append("\n".join(lines) + "\n")
+    for band in found:
+        lines = ["[[band]]"]
+        for key, value in band.model_dump().items():
+            lines.append(f'{key} = "{value}"' if isinstance(value, str) else f"{key} = {value}")
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit the engines named (all by default) and write the file; others keep their constants."""
+    parser = argparse.ArgumentParser(prog="python -m calculators.validate_speed_fit")
+    parser.add_argument("engines", nargs="*", help="engine ids; all when none is named")
+    parser.add_argument("--print", action="store_true", help="print the file instead of writing it")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of the search")
+    chosen = parser.parse_args(arguments)
+    known = [engine.id for engine in tables.speed_engines()]
+    values = {e.id: {n: e.constants[n] for n in e.constants.fitted} for e in tables.speed_engines()}
+    rows = {e.id: e.rows for e in tables.speed_engines()}
+    parts = []
+    for engine_id in known:
+        points = points_of(engine_id)
+        if engine_id in (chosen.engines or known):
+            everything = np.ones(len(points.measured), dtype=bool)
+            values[engine_id] = fit(points, everything, values[engine_id], chosen.rounds)
+        rows[engine_id] = len(points.measured)
+        fitted = with_values(points.engine, values[engine_id])
+        points = replace(points, engine=fitted)
+        parts.append((points, held_out(points, values[engine_id], min(chosen.rounds, ROUNDS_LEFT_OUT))))
+        sys.stderr.write(f"{engine_id}: {len(points.measured)} points\n")
+    text = as_toml(values, rows, bands(parts))
+    if chosen.print:
+        sys.stdout.write(text)
+    else:
+        tables.FIT_FILE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
