@@ -57,12 +57,6 @@ _BATCH_OF: Mapping[str, BandLoad] = {
     "closed": "batch",
     "single": "single",
 }
-    "static": "batch",
-    "burst": "batch",
-    "open": "batch",
-    "closed": "batch",
-    "single": "single",
-}
 
 
 @dataclass(frozen=True)
