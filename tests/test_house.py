@@ -20,11 +20,17 @@ FORBIDDEN = {
 IO_CALLS = {"open", "print", "input"}
 LOADERS = {
     "gpu_data",
-    "gpu_data.gpus",
-    "gpu_data.frame",
-    "gpu_data.models",
-    "gpu_data.formats",
+    "gpu_data.accuracy",
+    "gpu_data.benchmarks",
     "gpu_data.engines",
+    "gpu_data.formats",
+    "gpu_data.frame",
+    "gpu_data.gpus",
+    "gpu_data.models",
+    "gpu_data.price_refresh",
+    "gpu_data.prices",
+    "gpu_data.speed",
+    "gpu_data.training",
 }
 
 
