@@ -23,7 +23,8 @@ VIEWS: Final[Mapping[str, str]] = {
     "architecture": "By architecture",
 }
 OF_FOUR: Final = "four of five"
-OF_THREE: Final = "two of three"
+OF_THREE: Final = "at least two of three"
+PROMISED: Final = {OF_FOUR: "made for 80 %", OF_THREE: "made for 67 % or more"}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gpu_data import spec_frame
 from gpu_data.engines import engines
 from gpu_data.training import training_tables
 from pages.ui import words
-from pages.ui.accuracy_choices import KINDS, SCATTER, VIEWS, Quantity, of_kind
+from pages.ui.accuracy_choices import KINDS, PROMISED, SCATTER, VIEWS, Quantity, of_kind
 from pages.ui.compare_select import floats
 from pages.ui.compare_text import DASH, listed, short_name
 from pages.ui.figures_accuracy import Dot, Figure, Group, errors, percent, scatter
@@ -438,9 +438,7 @@ def glance() -> list[tuple[str, str, str, str, str]]:
             found = summary(quantity)
             if found.n:
                 inside = _percent(found.inside)
-                promised = {"four of five": " (made for 80 %)", "two of three": " (made for 67 %)"}.get(
-                    quantity.holds, ""
-                )
+                promised = f" ({PROMISED[quantity.holds]})"
                 lines.append(
                     (
                         f"{label}: {quantity.label}",

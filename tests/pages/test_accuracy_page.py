@@ -1,0 +1,95 @@
+"""The page "How far off are we?" as a whole, without a browser: each kind and view, hostile links."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.accuracy_choices import KINDS, QUANTITIES, VIEWS, of_kind
+from pages.ui.accuracy_views import summary
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(**query: str) -> AppTest:
+    """The page at a link."""
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/accuracy.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def text(app: AppTest) -> str:
+    parts = (*app.markdown, *app.caption, *app.info, *app.warning, *app.subheader)
+    return "\n".join(str(element.value) for element in parts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_says_its_figures_first_and_shows_one_chart(kind: str) -> None:
+    app = opened(est=kind)
+    assert not app.exception
+    said = text(app)
+    assert of_kind(kind)[0].label in said
+    assert "Where we have no data" in said
+    if not summary(of_kind(kind)[0]).n:
+        assert "nobody's measurement" in said
+        return
+    (chart,) = app.get("plotly_chart")
+    assert chart.proto.alt
+    assert "half of our estimates are within" in said
+    sources = app.dataframe[-1].value["Source"].dropna()
+    assert sources.str.startswith("https://").all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_mounts_one_chart_with_its_numbers(view: str) -> None:
+    app = opened(off=view)
+    assert not app.exception
+    (chart,) = app.get("plotly_chart")
+    assert json.loads(chart.proto.spec)["data"]
+    assert app.table
+
+
+@pytest.mark.parametrize("key", QUANTITIES)
+def test_each_quantity_can_be_linked_to(key: str) -> None:
+    app = opened(est=QUANTITIES[key].kind, qty=key)
+    assert not app.exception
+    assert QUANTITIES[key].label in text(app)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"est": "vibes"},
+        {"est": "../../etc/passwd", "qty": "<script>alert(1)</script>", "off": "drop table"},
+        {"est": "training", "qty": "kv-cache"},
+        {"qty": "gpu-hours"},
+        {"off": ".", "est": "."},
+        {"gpus": ".", "off": "gpu"},
+        {"gpus": "h100-sxm5-80gb.nothing", "off": "gpu"},
+    ],
+    ids=str,
+)
+def test_hostile_links_never_break_the_page(query: dict[str, str]) -> None:
+    app = opened(**query)
+    assert not app.exception
+    assert app.get("plotly_chart")
+
+
+def test_an_unknown_kind_is_named_and_replaced() -> None:
+    app = opened(est="vibes")
+    assert "vibes" in text(app)
+    assert "Memory needed" in text(app)
+
+
+def test_verdicts_are_counted_in_words_and_wrong_ones_listed() -> None:
+    app = opened(est="memory")
+    assert "were called right" in text(app)
+    assert any("wrong verdicts" in expander.label for expander in app.expander)
