@@ -36,17 +36,6 @@ OUT_OF_MEMORY: Final = "out of memory"
 GIB, MIB = 2**30, 2**20
 _YES = ("yes", "true", "1")
 
-# What a memory row measured of the need, the most complete first, and the factor to GiB; the error bands of
-# gpu_data/error_bands.toml rest on the same choice (a test compares them).
-NEEDS: Final = (
-    (("total_used_mib",), MIB / GIB),
-    (("total_used_gb",), 1.0),
-    (("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"), 1.0),
-    (("weights_gib_per_gpu", "activation_peak_gib"), 1.0),
-    (("weights_gib_per_gpu",), 1.0),
-    (("model_size_gib",), 1.0),
-)
-
 Cells = dict[str, Any]
 HeldOut = Mapping[tuple[str, str], tuple[float, float]]  # (row, quantity) -> (as the band, without its GPU)
 
@@ -95,13 +84,16 @@ def _cells(row: MeasuredRow, about: About, line: Any, part: str, note: str = "")
     """What rows of every table have in common; `line` is a line of a validate command."""
     gpu, gpu_id = gpu_named(row.text("gpu"))
     arch = about.architecture
+    low, high = getattr(line, "low", None), getattr(line, "high", None)
+    if low == high:  # no band was measured
+        low = high = None
     return {
         "id": row.id,
         "quantity": line.quantity,
         "unit": UNITS[line.quantity],
         "predicted": line.predicted if isinstance(line.predicted, float) else None,
-        "low": getattr(line, "low", None),
-        "high": getattr(line, "high", None),
+        "low": low,
+        "high": high,
         "measured": line.measured if isinstance(line.measured, float) else None,
         "refused": line.refused,
         "part": part,
@@ -154,7 +146,7 @@ def memory_rows(held: HeldOut) -> Iterator[Cells]:
             note = row.text("suspect") or row.text("notes")
             common = {"kind": "memory", "n_gpus": _count(row, "n_gpus_tp", "pp")}
             setup = "|".join(result.setup)
-            need = _needed(result.lines)
+            need = result.need_gib
             if need is not None:
                 predicted, measured = need
                 yield _cells(row, about, _Line("needed_gib", predicted, measured), result.part, note) | {
@@ -173,17 +165,6 @@ class _Line:
     predicted: float
     measured: float
     refused: str | None = None
-
-
-def _needed(lines: Sequence[Any]) -> tuple[float, float] | None:
-    """(predicted, measured) need in GiB, from the most complete group of figures the row printed."""
-    known = {line.quantity: line for line in lines if line.refused is None}
-    for names, factor in NEEDS:
-        if all(name in known for name in names):
-            predicted = sum(float(known[name].predicted) for name in names)
-            measured = sum(float(known[name].measured) for name in names)
-            return predicted * factor, measured * factor
-    return None
 
 
 def _verdict(line: Any) -> Cells:

@@ -21,7 +21,8 @@ def bands(results: Iterable[RowResult]) -> list[ErrorBand]:
     """A band for every engine family with enough measured setups, and "all" over every row.
 
     Rows of the same engine family, model and format are one setup, whatever the lengths, batch and GPU, and
-    count once, by their median. Suspect and partial rows are left out.
+    count once, by their median. Suspect and partial rows are left out. Errors are shares of the need without
+    its cache, which is counted and not estimated.
     """
     setups: dict[str, dict[tuple[str, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:

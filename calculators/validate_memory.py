@@ -23,14 +23,15 @@ _NEEDS_CAPACITY = ("kv_cache_gib_per_gpu", "kv_cache_tokens", "fits")
 _STATES = ("recurrent state", "convolution state")
 _RAN = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
-# What a row measured of the need, the most complete first; all of a group must be printed.
+# What a row measured of the need, the most complete first: the figures, all of which must be printed; the
+# factor to GiB; whether the cache is in them. It is taken out, because it is counted and not estimated.
 _NEEDS = (
-    ("total_used_mib",),
-    ("total_used_gb",),
-    ("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"),
-    ("weights_gib_per_gpu", "activation_peak_gib"),
-    ("weights_gib_per_gpu",),
-    ("model_size_gib",),
+    (("total_used_mib",), 1 / 1024, True),
+    (("total_used_gb",), 1.0, True),
+    (("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"), 1.0, False),
+    (("weights_gib_per_gpu", "activation_peak_gib"), 1.0, False),
+    (("weights_gib_per_gpu",), 1.0, False),
+    (("model_size_gib",), 1.0, False),
 )
 
 
@@ -56,17 +57,25 @@ class RowResult:
     family: str = ""  # of the engine
     setup: tuple[str, ...] = ()  # engine family, model and format
     band: ErrorBand | None = None  # of the engine family
+    cache_gib: float = 0.0  # counted, not estimated: cache inside a printed total
+
+    @property
+    def need_gib(self) -> tuple[float, float] | None:
+        """(predicted, measured) need without its cache [GiB], None when the row printed none of it."""
+        lines = {line.quantity: line for line in self.lines if line.refused is None}
+        for names, to_gib, cached in _NEEDS:
+            if all(name in lines for name in names):
+                taken = self.cache_gib if cached else 0.0
+                predicted = sum(float(lines[name].predicted or 0) for name in names) * to_gib - taken
+                measured = sum(float(lines[name].measured or 0) for name in names) * to_gib - taken
+                return (predicted, measured) if predicted > 0 and measured > 0 else None
+        return None
 
     @property
     def need_ratio(self) -> float | None:
-        """Measured over predicted need, None when the row printed none of it."""
-        lines = {line.quantity: line for line in self.lines if line.refused is None}
-        for names in _NEEDS:
-            if all(name in lines for name in names):
-                measured = sum(float(lines[name].measured or 0) for name in names)
-                predicted = sum(float(lines[name].predicted or 0) for name in names)
-                return measured / predicted if predicted else None
-        return None
+        """Measured over predicted need without the cache, None when the row printed none of it."""
+        need = self.need_gib
+        return need[1] / need[0] if need else None
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,10 @@ def predict_row(row: MeasuredRow, configs: Path) -> RowResult:
     context = _Context(deployment, estimate(deployment), pieces_of(deployment))
     lines = tuple(_line(prepared, context, name) for name in quantities)
     setup = (deployment.engine.family, row.text("model_hf_id"), deployment.weight_format.id)
-    return RowResult(lines, part, prepared.assumptions, deployment.engine.family, setup, deployment.band)
+    cache = context.total("kv") if deployment.engine.split == "layers" else float(context.report.kv_bytes)
+    return RowResult(
+        lines, part, prepared.assumptions, deployment.engine.family, setup, deployment.band, cache / GIB
+    )
 
 
 def _refused(row: MeasuredRow, quantity: str, reason: str) -> Line:
@@ -155,7 +167,9 @@ def _line(prepared: PreparedRow, context: _Context, quantity: str) -> Line:
             return _refused(row, quantity, f"fits: {row.text('fits')!r} is neither yes nor no")
         report = context.report
         # A row was tried with its split, so memory alone decides, even where today's engine would refuse it.
-        state = verdict_of(report.needed_bytes, report.budget_bytes, report.band_low, report.band_high)
+        state = verdict_of(
+            report.needed_bytes, report.budget_bytes, report.band_low, report.band_high, report.kv_bytes
+        )
         verdict = VERDICTS[int(state)]
         return Line(row.id, quantity, verdict, row.text("fits"), None, None)
     try:

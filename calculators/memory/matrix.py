@@ -111,8 +111,8 @@ def fit_matrix(
                 continue
             kept = [distinct[k] for k in columns]
             plane = _plane(on_fleet(base, fleet), capacity, [formats[k] for k in columns], kept)
-            needed[:, j, columns], budget[:, j, columns] = plane
-            verdict[:, j, columns] = verdict_of(*plane, low, high)
+            needed[:, j, columns], budget[:, j, columns], cache = plane
+            verdict[:, j, columns] = verdict_of(plane[0], plane[1], low, high, cache)
     return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
 
 
@@ -124,8 +124,8 @@ def _plane(
     capacity: NDArray[np.float64],
     formats: Sequence[WeightFormat],
     layouts: Sequence[_Layouts],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(needed, budget) of [gpu, format] for one count."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(needed, budget, cache in it) of [gpu, format] for one count."""
     engine = deployment.engine
     weights = _weights(deployment, len(capacity), formats, layouts)  # [device, gpu, format]
     for piece in held_pieces(deployment):
@@ -152,8 +152,9 @@ def _plane(
 
     needed = fullest(total)
     column = deployment.but(gpu=GpuMemory("all", capacity[:, None], names=deployment.gpu.names))
-    budget, _ = _budget(column, capacity[:, None], needed, fullest(cache[..., None]), fullest(outside))
-    return needed, np.asarray(budget)
+    held = fullest(cache[..., None])
+    budget, _ = _budget(column, capacity[:, None], needed, held, fullest(outside))
+    return needed, np.asarray(budget), held
 
 
 def _weights(

@@ -122,7 +122,7 @@ def estimate(deployment: Deployment) -> Report:
     )
     low = deployment.band.low if deployment.band else 0.0
     high = deployment.band.high if deployment.band else 0.0
-    verdict = verdict_of(needed, budget, low, high)
+    verdict = verdict_of(needed, budget, low, high, groups["kv"])
     if refused:
         verdict = np.full_like(verdict, DOES_NOT_FIT)
     return Report(
@@ -145,11 +145,19 @@ def estimate(deployment: Deployment) -> Report:
     )
 
 
-def verdict_of(needed: Number, budget: Number, low: float, high: float) -> NDArray[np.int8]:
-    """2 fits, 1 tight, 0 does not fit: tight exactly when need x (1 + low) <= budget < need x (1 + high)."""
+def verdict_of(
+    needed: Number, budget: Number, low: float, high: float, cache: Number = 0.0
+) -> NDArray[np.int8]:
+    """2 fits, 1 tight, 0 does not fit: tight exactly when the budget lies inside the need's error band.
+
+    The band is need + low x estimated <= budget < need + high x estimated [byte], where estimated is the need
+    without the `cache`: cache bytes are counted, not estimated (engines print them to the byte), so the error
+    measured on the rest says nothing about them.
+    """
     needed, budget = np.asarray(needed), np.asarray(budget)
-    fits = budget >= needed * (1 + high)
-    maybe = budget >= needed * (1 + low)
+    estimated = needed - cache
+    fits = budget >= needed + estimated * high
+    maybe = budget >= needed + estimated * low
     return np.where(fits, FITS, np.where(maybe, TIGHT, DOES_NOT_FIT)).astype(np.int8)
 
 

@@ -48,8 +48,8 @@ class Quantity:
 _TABLE: Final = (
     Quantity(
         "needed", "memory", "needed_gib", "Memory needed", "GiB", "", OF_THREE,
-        "The sum of what a run printed of its need: weights, buffers, cache. The verdict on the Fit page "
-        "rests on it, so it alone has a band.",
+        "The sum of what a run printed of its need, without the cache, which is counted and not estimated. "
+        "The verdict on the Fit page rests on it, so it alone has a band.",
     ),
     Quantity("weights", "memory", "weights_gib_per_gpu", "Weights on one GPU", "GiB"),
     Quantity("kv-cache", "memory", "kv_cache_gib_per_gpu", "KV cache pool on one GPU", "GiB"),

@@ -132,12 +132,14 @@ def test_verdict_is_monotone_in_capacity(model, engine, weights, context, sequen
     st.floats(1, 1e12),
     st.floats(-0.9, 0),
     st.floats(0, 2),
+    st.floats(0, 1),
 )
-def test_tight_exactly_inside_the_band(needed, budget, low, high):
-    verdict = int(verdict_of(needed, budget, low, high))
-    inside = needed * (1 + low) <= budget < needed * (1 + high)
-    assert (verdict == TIGHT) == inside
-    assert (verdict == FITS) == (budget >= needed * (1 + high))
+def test_tight_exactly_inside_the_band(needed, budget, low, high, cached):
+    cache = cached * needed
+    verdict = int(verdict_of(needed, budget, low, high, cache))
+    estimated = needed - cache
+    assert (verdict == TIGHT) == (needed + estimated * low <= budget < needed + estimated * high)
+    assert (verdict == FITS) == (budget >= needed + estimated * high)
 
 
 @some
@@ -150,7 +152,9 @@ def test_report_verdict_uses_its_own_band(model, engine, weights, context, seque
         )
     )
     assert (report.band_low, report.band_high) == (low, high)
-    assert report.verdict == int(verdict_of(report.needed_bytes, report.budget_bytes, low, high))
+    assert report.verdict == int(
+        verdict_of(report.needed_bytes, report.budget_bytes, low, high, report.kv_bytes)
+    )
 
 
 @some
