@@ -138,6 +138,13 @@ def by_setup(rows: pd.DataFrame) -> pd.DataFrame:
     return found.assign(inside=inside)
 
 
+def publisher(source: str) -> str:
+    """The repository or site of an address; other sources are each their own."""
+    return (
+        "/".join(source.removeprefix("https://").split("/")[:3]) if source.startswith("https://") else source
+    )
+
+
 @cache
 def summary(quantity: Quantity) -> Summary:
     """Numbers of one quantity over the rows that count."""
@@ -153,7 +160,7 @@ def summary(quantity: Quantity) -> Summary:
         quantity,
         len(rows),
         len(judged) if len(judged) < len(rows) else 0,
-        int(rows["source_url"].nunique()),
+        len({publisher(url) for url in rows["source_url"].unique()}),
         int(rows["gpu"].nunique()),
         median,
         p90,

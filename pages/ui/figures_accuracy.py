@@ -216,4 +216,6 @@ def errors(groups: Sequence[Group], axis_max: float) -> Figure:
 
 def percent(value: float) -> str:
     """An error for people: 0.4 %, 12 %."""
+    if value < 0.05:
+        return "under 0.1 %"
     return f"{value:.1f} %" if value < 9.95 else f"{value:,.0f} %"

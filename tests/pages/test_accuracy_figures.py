@@ -94,7 +94,7 @@ def test_ticks_are_short(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.04, "0.0 %"), (4.26, "4.3 %"), (9.96, "10 %"), (1234, "1,234 %")]
+    ("value", "text"), [(0.04, "under 0.1 %"), (4.26, "4.3 %"), (9.96, "10 %"), (1234, "1,234 %")]
 )
 def test_errors_have_two_figures_or_so(value: float, text: str) -> None:
     assert percent(value) == text

@@ -138,3 +138,15 @@ def test_a_quantity_of_another_kind_falls_back_to_the_first() -> None:
 def test_the_glance_holds_every_estimate_with_a_band() -> None:
     names = {line[0] for line in views.glance()}
     assert {"Memory: Memory needed", "Fine-tuning memory: Peak memory on one GPU"} <= names
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("https://github.com/a/b/blob/x/y.md", "github.com/a/b"),
+        ("https://github.com/a/b", "github.com/a/b"),
+        ("public log no. 7", "public log no. 7"),
+    ],
+)
+def test_pages_of_one_repository_are_one_source(source: str, name: str) -> None:
+    assert views.publisher(source) == name
