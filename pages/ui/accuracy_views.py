@@ -181,8 +181,8 @@ def headline(found: Summary) -> str:
     places = f"{found.sources} {'source' if found.sources == 1 else 'sources'}"
     setups = f" of {found.setups:,} setups, each counted once" if found.setups else ""
     text = (
-        f"**{quantity.label}: half of our estimates are within {percent(found.median)} of what was measured, "
-        f"nine of ten within {percent(found.p90)}** ({found.n:,} measurements{setups}, {places}, "
+        f"**{quantity.label}: half of our estimates are within {_within(found.median)} of what was measured, "
+        f"nine of ten within {_within(found.p90)}** ({found.n:,} measurements{setups}, {places}, "
         f"{found.gpus} {'kind' if found.gpus == 1 else 'kinds'} of GPU)."
     )
     if np.isfinite(found.inside):
@@ -193,10 +193,14 @@ def headline(found: Summary) -> str:
         text += " This quantity has no error band of its own."
     if np.isfinite(found.gpu_median) and abs(found.gpu_median - found.median) > 0.01:
         text += (
-            f" On a GPU that the constants never saw: half within {percent(found.gpu_median)}, "
-            f"nine of ten within {percent(found.gpu_p90)}."
+            f" On a GPU that the constants never saw: half within {_within(found.gpu_median)}, "
+            f"nine of ten within {_within(found.gpu_p90)}."
         )
     return text
+
+
+def _within(value: float) -> str:
+    return percent(max(value, 0.1))
 
 
 def notes(found: Summary) -> list[str]:
