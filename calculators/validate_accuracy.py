@@ -133,28 +133,25 @@ def memory_rows(held: HeldOut) -> Iterator[Cells]:
     for name in ("memory.csv", "memory_more.csv"):
         for row in read_rows(TRUTH / name):
             result = predict_row(row, configs)
-            about, low, high = About(row.text("engine"), None, row.text("quantization")), 0.0, 0.0
+            about = About(row.text("engine"), None, row.text("quantization"))
             try:
                 deployment = prepare(row, configs).deployment
                 about = About(
                     deployment.engine.label, deployment.architecture, deployment.weight_format.label
                 )
-                if deployment.band is not None:
-                    low, high = deployment.band.low, deployment.band.high
             except RowRefused:
                 pass
             note = row.text("suspect") or row.text("notes")
-            common = {"kind": "memory", "n_gpus": _count(row, "n_gpus_tp", "pp")}
-            setup = "|".join(result.setup)
-            need = result.need_gib
+            common = {
+                "kind": "memory",
+                "n_gpus": _count(row, "n_gpus_tp", "pp"),
+                "setup": "|".join(result.setup),
+            }
+            need = result.need
             if need is not None:
-                predicted, measured = need
-                yield _cells(row, about, _Line("needed_gib", predicted, measured), result.part, note) | {
-                    **common,
-                    "low": predicted * (1 + low),
-                    "high": predicted * (1 + high),
-                    "setup": setup,
-                }
+                line = _Line("needed_gib", need.predicted, need.measured)
+                ends = {"low": need.low, "high": need.high}
+                yield _cells(row, about, line, result.part, note) | common | ends
             for line in result.lines:
                 yield _cells(row, about, line, result.part, note) | common | _verdict(line)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from calculators.architecture import params_total
-from calculators.memory import VERDICTS, Deployment, Piece, Report, cache_pool_bytes, estimate, verdict_of
+from calculators.memory import (
+    VERDICTS,
+    Deployment,
+    Piece,
+    Report,
+    band_ends,
+    cache_pool_bytes,
+    estimate,
+    verdict_of,
+)
 from calculators.memory.cache import reported_tokens
 from calculators.memory.report import pieces_of
 from calculators.memory.shape import shape_of
@@ -23,15 +32,17 @@ _NEEDS_CAPACITY = ("kv_cache_gib_per_gpu", "kv_cache_tokens", "fits")
 _STATES = ("recurrent state", "convolution state")
 _RAN = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
-# What a row measured of the need, the most complete first: the figures, all of which must be printed; the
-# factor to GiB; whether the cache is in them. It is taken out, because it is counted and not estimated.
+WORK = ("activation_peak_gib", "non_torch_gib")
+# What a row measured of the need, the most complete first: the figures, all of which must be printed; those
+# of them that are activations and overhead, None for a total with the cache in it; the factor to GiB. The
+# cache is taken out, because it is counted and not estimated.
 _NEEDS = (
-    (("total_used_mib",), 1 / 1024, True),
-    (("total_used_gb",), 1.0, True),
-    (("weights_gib_per_gpu", "activation_peak_gib", "non_torch_gib"), 1.0, False),
-    (("weights_gib_per_gpu", "activation_peak_gib"), 1.0, False),
-    (("weights_gib_per_gpu",), 1.0, False),
-    (("model_size_gib",), 1.0, False),
+    (("total_used_mib",), None, 1 / 1024),
+    (("total_used_gb",), None, 1.0),
+    (("weights_gib_per_gpu", *WORK), WORK, 1.0),
+    (("weights_gib_per_gpu", "activation_peak_gib"), ("activation_peak_gib",), 1.0),
+    (("weights_gib_per_gpu",), (), 1.0),
+    (("model_size_gib",), (), 1.0),
 )
 
 
@@ -48,6 +59,21 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Need:
+    """Predicted and measured need of a row without its cache, and the ends of the prediction's band [GiB]."""
+
+    predicted: float
+    measured: float
+    low: float
+    high: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.measured / self.predicted
+
+
+@dataclass(frozen=True)
 class RowResult:
     """All lines of one row, and in which part of the summary they count."""
 
@@ -57,25 +83,46 @@ class RowResult:
     family: str = ""  # of the engine
     setup: tuple[str, ...] = ()  # engine family, model and format
     band: ErrorBand | None = None  # of the engine family
-    cache_gib: float = 0.0  # counted, not estimated: cache inside a printed total
+    cache_gib: float = 0.0  # inside a printed total
+    work_gib: float = 0.0  # activations and overhead inside a printed total
+
+    def _sum(self, names: Sequence[str]) -> tuple[float, float] | None:
+        """(predicted, measured) over some figures; None unless the row printed them all."""
+        lines = {line.quantity: line for line in self.lines if line.refused is None}
+        if not all(name in lines for name in names):
+            return None
+        predicted = sum(float(lines[name].predicted or 0) for name in names)
+        measured = sum(float(lines[name].measured or 0) for name in names)
+        return (predicted, measured) if predicted > 0 and measured > 0 else None
 
     @property
-    def need_gib(self) -> tuple[float, float] | None:
-        """(predicted, measured) need without its cache [GiB], None when the row printed none of it."""
-        lines = {line.quantity: line for line in self.lines if line.refused is None}
-        for names, to_gib, cached in _NEEDS:
-            if all(name in lines for name in names):
-                taken = self.cache_gib if cached else 0.0
-                predicted = sum(float(lines[name].predicted or 0) for name in names) * to_gib - taken
-                measured = sum(float(lines[name].measured or 0) for name in names) * to_gib - taken
-                return (predicted, measured) if predicted > 0 and measured > 0 else None
+    def need(self) -> Need | None:
+        """What the row measured of its need, None when it printed none of it."""
+        for names, work, to_gib in _NEEDS:
+            found = self._sum(names)
+            if found is None:
+                continue
+            cache = self.cache_gib if work is None else 0.0
+            predicted, measured = (value * to_gib - cache for value in found)
+            parts = self._sum(work) if work else None
+            held = self.work_gib if work is None else parts[0] if parts else 0.0
+            if predicted <= 0 or measured <= 0:
+                return None
+            low, high = band_ends(self.band, predicted, predicted - held, held)
+            return Need(predicted, measured, float(low), float(high))
         return None
 
     @property
-    def need_ratio(self) -> float | None:
-        """Measured over predicted need without the cache, None when the row printed none of it."""
-        need = self.need_gib
-        return need[1] / need[0] if need else None
+    def weights_ratio(self) -> float | None:
+        """Measured over predicted weights, where the row printed them apart."""
+        found = self._sum(("weights_gib_per_gpu",)) or self._sum(("model_size_gib",))
+        return found[1] / found[0] if found else None
+
+    @property
+    def work_ratio(self) -> float | None:
+        """Measured over predicted activations and overhead, where the row printed them apart."""
+        found = self._sum(WORK)
+        return found[1] / found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -147,9 +194,14 @@ def predict_row(row: MeasuredRow, configs: Path) -> RowResult:
     context = _Context(deployment, estimate(deployment), pieces_of(deployment))
     lines = tuple(_line(prepared, context, name) for name in quantities)
     setup = (deployment.engine.family, row.text("model_hf_id"), deployment.weight_format.id)
-    cache = context.total("kv") if deployment.engine.split == "layers" else float(context.report.kv_bytes)
+    report = context.report
+    if deployment.engine.split == "layers":
+        cache, work = context.total("kv"), context.total("activation", "overhead", without=("CUDA context",))
+    else:
+        cache, work = float(report.kv_bytes), float(report.activation_bytes) + float(report.overhead_bytes)
+    family = deployment.engine.family
     return RowResult(
-        lines, part, prepared.assumptions, deployment.engine.family, setup, deployment.band, cache / GIB
+        lines, part, prepared.assumptions, family, setup, deployment.band, cache / GIB, work / GIB
     )
 
 
@@ -167,9 +219,7 @@ def _line(prepared: PreparedRow, context: _Context, quantity: str) -> Line:
             return _refused(row, quantity, f"fits: {row.text('fits')!r} is neither yes nor no")
         report = context.report
         # A row was tried with its split, so memory alone decides, even where today's engine would refuse it.
-        state = verdict_of(
-            report.needed_bytes, report.budget_bytes, report.band_low, report.band_high, report.kv_bytes
-        )
+        state = verdict_of(report.budget_bytes, report.need_low_bytes, report.need_high_bytes)
         verdict = VERDICTS[int(state)]
         return Line(row.id, quantity, verdict, row.text("fits"), None, None)
     try:
@@ -222,12 +272,17 @@ def _coverage(results: list[RowResult]) -> dict[str, Any]:
 
     The band's ends are measured errors themselves, so a rounding step more counts as inside.
     """
-    errors = [(r.need_ratio - 1, r.band) for r in results if r.need_ratio is not None and r.band is not None]
-    inside = sum(band.low - 1e-3 <= error <= band.high + 1e-3 for error, band in errors)
+    needs = [r.need for r in results if r.need is not None and r.band is not None]
     return {
-        "band_rows": len(errors),
-        "band_coverage_pct": round(100 * inside / len(errors), 1) if errors else None,
+        "band_rows": len(needs),
+        "band_coverage_pct": round(100 * sum(map(inside, needs)) / len(needs), 1) if needs else None,
     }
+
+
+def inside(need: Need) -> bool:
+    """Whether a measured need lies in its band, a rounding step more included."""
+    step = 1e-3 * need.predicted
+    return need.low - step <= need.measured <= need.high + step
 
 
 def _errors(lines: list[Line]) -> dict[str, Any]:

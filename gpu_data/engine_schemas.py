@@ -115,13 +115,18 @@ class Engine(Frozen):
 class ErrorBand(Frozen):
     """How far measured need lies from the estimate, as fractions of the estimate.
 
-    low <= 0 <= high: measured need lies between need x (1 + low) and need x (1 + high) in at least two of
-    three of the `rows` measured setups: from the 1/6 to the 5/6 quantile (one standard deviation), and at
-    least 1 % to either side.
+    low <= 0 <= high for the weights, work_low <= 0 <= work_high for activations and overhead: the ends of the
+    band are need + low x weights + work_low x work, and the same with high. From the 1/6 to the 5/6 quantile
+    of the measured setups (two of three, one standard deviation) and at least 1 % to either side. Families
+    whose engines print the parts have a band for each; those that print totals have the total's for both.
+    The cache has no band: it is counted, not estimated.
     """
 
     family: str
     low: Annotated[float, Field(le=0, gt=-1)]
     high: Annotated[float, Field(ge=0)]
+    work_low: Annotated[float, Field(le=0, gt=-1)]
+    work_high: Annotated[float, Field(ge=0)]
     rows: PositiveInt
+    work_rows: PositiveInt
     note: str

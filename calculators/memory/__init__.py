@@ -13,7 +13,7 @@ from calculators.memory.deployment import (
     Term,
 )
 from calculators.memory.matrix import FitMatrix, best_fleet, fit_matrix
-from calculators.memory.report import cache_pool_bytes, estimate, memory_share, verdict_of
+from calculators.memory.report import band_ends, cache_pool_bytes, estimate, memory_share, verdict_of
 from calculators.memory.search import (
     Change,
     Fleet,
@@ -42,6 +42,7 @@ __all__ = [
     "Report",
     "Term",
     "allowed_tensor_parallel_sizes",
+    "band_ends",
     "best_fleet",
     "cache_pool_bytes",
     "changes_that_fit",

@@ -140,8 +140,8 @@ class Report:
     capacity_bytes: Number
     budget_bytes: Number
     headroom_bytes: Number
-    band_low: float
-    band_high: float
+    need_low_bytes: Number  # lower end of the error band of needed_bytes
+    need_high_bytes: Number
     verdict: NDArray[np.int8] | int
     assumptions: tuple[str, ...]
     refused: str | None

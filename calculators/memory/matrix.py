@@ -19,7 +19,7 @@ from calculators.memory.deployment import (
     total_of,
     with_dims,
 )
-from calculators.memory.report import _budget, verdict_of
+from calculators.memory.report import _budget, band_ends, verdict_of
 from calculators.memory.search import LARGEST_TENSOR_PARALLEL, Fleet, on_fleet
 from calculators.memory.split import refusal
 from calculators.memory.weights import device_weights
@@ -90,7 +90,6 @@ def fit_matrix(
     shape = (len(capacity), len(counts), len(formats))
     needed, budget = np.zeros(shape), np.zeros(shape)
     verdict = np.zeros(shape, np.int8)
-    low, high = (band.low, band.high) if band else (0.0, 0.0)
     gpus = GpuMemory("all", capacity, names=tuple(names))
     base = Deployment(
         arch, formats[0], kv_format, engine, gpus, options or Options(),
@@ -111,8 +110,9 @@ def fit_matrix(
                 continue
             kept = [distinct[k] for k in columns]
             plane = _plane(on_fleet(base, fleet), capacity, [formats[k] for k in columns], kept)
-            needed[:, j, columns], budget[:, j, columns], cache = plane
-            verdict[:, j, columns] = verdict_of(plane[0], plane[1], low, high, cache)
+            needed[:, j, columns], budget[:, j, columns], weights, work = plane
+            ends = band_ends(band, plane[0], weights, work)
+            verdict[:, j, columns] = verdict_of(plane[1], *ends)
     return FitMatrix(needed, budget, verdict, tuple(fleets), tuple(reasons))
 
 
@@ -124,8 +124,8 @@ def _plane(
     capacity: NDArray[np.float64],
     formats: Sequence[WeightFormat],
     layouts: Sequence[_Layouts],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(needed, budget, cache in it) of [gpu, format] for one count."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(needed, budget, weights in the need, work in the need) of [gpu, format] for one count."""
     engine = deployment.engine
     weights = _weights(deployment, len(capacity), formats, layouts)  # [device, gpu, format]
     for piece in held_pieces(deployment):
@@ -152,9 +152,8 @@ def _plane(
 
     needed = fullest(total)
     column = deployment.but(gpu=GpuMemory("all", capacity[:, None], names=deployment.gpu.names))
-    held = fullest(cache[..., None])
-    budget, _ = _budget(column, capacity[:, None], needed, held, fullest(outside))
-    return needed, np.asarray(budget), held
+    budget, _ = _budget(column, capacity[:, None], needed, fullest(cache[..., None]), fullest(outside))
+    return needed, np.asarray(budget), fullest(weights), fullest(work)
 
 
 def _weights(

@@ -25,6 +25,7 @@ from calculators.memory.shape import shape_of
 from calculators.memory.split import refusal
 from calculators.memory.weights import TOWER_BYTES, device_weights
 from calculators.memory.work import held_pieces, work_pieces
+from gpu_data.engine_schemas import ErrorBand
 
 
 def pieces_of(deployment: Deployment) -> tuple[Piece, ...]:
@@ -120,9 +121,10 @@ def estimate(deployment: Deployment) -> Report:
         deployment.weight_format,
         deployment.expert_parallel,
     )
-    low = deployment.band.low if deployment.band else 0.0
-    high = deployment.band.high if deployment.band else 0.0
-    verdict = verdict_of(needed, budget, low, high, groups["kv"])
+    low, high = band_ends(
+        deployment.band, needed, groups["weights"], groups["activation"] + groups["overhead"]
+    )
+    verdict = verdict_of(budget, low, high)
     if refused:
         verdict = np.full_like(verdict, DOES_NOT_FIT)
     return Report(
@@ -135,8 +137,8 @@ def estimate(deployment: Deployment) -> Report:
         capacity_bytes=_plain(capacity),
         budget_bytes=_plain(budget),
         headroom_bytes=_plain(budget - needed),
-        band_low=low,
-        band_high=high,
+        need_low_bytes=_plain(low),
+        need_high_bytes=_plain(high),
         verdict=int(verdict) if np.ndim(verdict) == 0 else verdict,
         assumptions=_assumptions(deployment),
         refused=refused,
@@ -145,20 +147,24 @@ def estimate(deployment: Deployment) -> Report:
     )
 
 
-def verdict_of(
-    needed: Number, budget: Number, low: float, high: float, cache: Number = 0.0
-) -> NDArray[np.int8]:
+def band_ends(band: ErrorBand | None, needed: Number, weights: Number, work: Number) -> tuple[Number, Number]:
+    """Ends of the error band of the need [byte]: measured errors of the weights and of the work around them.
+
+    The cache has no error: it is counted, and engines print it to the byte.
+    """
+    if band is None:
+        return needed, needed
+    low = needed + band.low * weights + band.work_low * work
+    return low, needed + band.high * weights + band.work_high * work
+
+
+def verdict_of(budget: Number, low: Number, high: Number) -> NDArray[np.int8]:
     """2 fits, 1 tight, 0 does not fit: tight exactly when the budget lies inside the need's error band.
 
-    The band is need + low x estimated <= budget < need + high x estimated [byte], where estimated is the need
-    without the `cache`: cache bytes are counted, not estimated (engines print them to the byte), so the error
-    measured on the rest says nothing about them.
+    `low` and `high` are the ends of the band [byte]: low <= budget < high is tight.
     """
-    needed, budget = np.asarray(needed), np.asarray(budget)
-    estimated = needed - cache
-    fits = budget >= needed + estimated * high
-    maybe = budget >= needed + estimated * low
-    return np.where(fits, FITS, np.where(maybe, TIGHT, DOES_NOT_FIT)).astype(np.int8)
+    budget = np.asarray(budget)
+    return np.where(budget >= high, FITS, np.where(budget >= low, TIGHT, DOES_NOT_FIT)).astype(np.int8)
 
 
 def _sum(pieces: Iterable[Piece], device: Number) -> Number:

@@ -237,9 +237,10 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
             for line in (
                 f"Needed: {words.gib(float(report.needed_bytes))}; reserved by the engine in the end: "
                 f"{words.gib(float(report.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
-                f"Error band: {report.band_low:+.1%} to {report.band_high:+.1%} of all but the KV cache, which "
-                f"is counted and not estimated; from measured runs of {load.engine.family}. “Tight” means that "
-                "the limit lies inside it.",
+                f"Error band of the need: {words.gib(float(report.need_low_bytes))} to "
+                f"{words.gib(float(report.need_high_bytes))}, from measured runs of {load.engine.label}, two of "
+                "three of which lie inside. The cache is counted; weights and work are estimated. “Tight” means "
+                "that the limit lies inside the band.",
                 f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
                 *(f"Assumed: {words.plain(text)}" for text in report.assumptions),
             )

@@ -11,6 +11,7 @@ import pytest
 
 from calculators.validate_accuracy import TRUTH, speed_points, table_rows, training_held_out
 from calculators.validate_bands import FEWEST, HIGH, LEAST, LOW
+from calculators.validate_memory import WORK
 from gpu_data.accuracy import COUNTED, FOLDER, TABLES, AccuracyRow, accuracy_frame, check_accuracy
 from gpu_data.engines import error_band
 from gpu_data.speed import speed_bands, speed_engine, speed_engines
@@ -105,19 +106,40 @@ def test_measured_values_are_the_published_ones() -> None:
 
 def test_memory_bands_follow_from_the_file() -> None:
     """gpu_data/error_bands.toml, from the file alone: setups by their median, two of three of a family."""
-    setups: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in counted("memory", "needed_gib"):
-        family = row["setup"].split("|")[0]
-        for name in (family, "all"):
-            setups[name][row["setup"]].append(ratio(row) - 1)
-    for family, ratios in setups.items():
-        values = [float(np.median(group)) for group in ratios.values()]
-        if len(values) < FEWEST:
-            continue
+
+    def errors(family: str, *quantities: str) -> list[float]:
+        sums: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+        for quantity in quantities:
+            for row in counted("memory", quantity):
+                if family in (row["setup"].split("|")[0], "all") and not row["refused"]:
+                    pair = [float(row["predicted"]), float(row["measured"])]
+                    sums[row["id"], row["setup"]].append(pair)
+        setups: dict[str, list[float]] = defaultdict(list)
+        for (_, setup), pairs in sums.items():
+            if len(pairs) == len(quantities):
+                predicted, measured = np.sum(pairs, axis=0)
+                setups[setup].append(measured / predicted - 1)
+        return [float(np.median(group)) for group in setups.values()]
+
+    def ends(values: list[float]) -> tuple[float, float]:
         low, high = np.percentile(values, [LOW, HIGH])
+        return min(low, -LEAST), max(high, LEAST)
+
+    families = {row["setup"].split("|")[0] for row in counted("memory", "needed_gib")} | {"all"}
+    seen = set()
+    for family in families:
         band = error_band(family)
+        work = errors(family, *WORK)
+        apart = family != "all" and len(work) >= FEWEST
+        weights = errors(family, "weights_gib_per_gpu") if apart else errors(family, "needed_gib")
+        if len(weights) < FEWEST:
+            continue
         assert band.family == family, COMMAND
-        assert (band.low, band.high) == pytest.approx((min(low, -LEAST), max(high, LEAST)), abs=3e-4), COMMAND
+        assert (band.low, band.high) == pytest.approx(ends(weights), abs=3e-4), COMMAND
+        expected = ends(work) if apart else ends(weights)
+        assert (band.work_low, band.work_high) == pytest.approx(expected, abs=2e-3), COMMAND
+        seen.add(family)
+    assert {"all", "vllm", "llama.cpp", "transformers"} <= seen
 
 
 def test_finetune_band_follows_from_the_file() -> None:
@@ -227,7 +249,7 @@ def test_the_need_is_the_one_the_bands_rest_on() -> None:
     seen = 0
     for name in ("memory.csv", "memory_more.csv"):
         for result in predict_file(TRUTH / name, Path(TRUTH) / "configs"):
-            if result.need_ratio is not None:
-                assert rows[result.lines[0].id] == pytest.approx(result.need_ratio, rel=1e-4)
+            if result.need is not None:
+                assert rows[result.lines[0].id] == pytest.approx(result.need.ratio, rel=1e-4)
                 seen += 1
     assert seen == len(rows)
