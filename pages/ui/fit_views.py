@@ -238,9 +238,9 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
                 f"Needed: {words.gib(float(report.needed_bytes))}; reserved by the engine in the end: "
                 f"{words.gib(float(report.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
                 f"Error band of the need: {words.gib(float(report.need_low_bytes))} to "
-                f"{words.gib(float(report.need_high_bytes))}, from measured runs of {load.engine.label}, two of "
-                "three of which lie inside. The cache is counted; weights and work are estimated. “Tight” means "
-                "that the limit lies inside the band.",
+                f"{words.gib(float(report.need_high_bytes))}, from measured runs of {load.engine.label}, two "
+                "of three of which lie inside. The cache is counted; weights and work are estimated. “Tight” "
+                "means that the limit lies inside the band.",
                 f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
                 *(f"Assumed: {words.plain(text)}" for text in report.assumptions),
             )
