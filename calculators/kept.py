@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
-K = TypeVar("K")
+P = ParamSpec("P")
 V = TypeVar("V")
 
 
-def kept_by_identity(keep: int) -> Callable[[Callable[[K], V]], Callable[[K], V]]:
-    """Decorator: the result of a function of one object, kept for the `keep` objects seen last.
+def kept_by_identity(keep: int) -> Callable[[Callable[P, V]], Callable[P, V]]:
+    """Decorator: the result of a function of frozen objects, kept for the `keep` calls seen last.
 
     Comparing a large frozen object by its fields takes longer than most of what is computed from it.
     """
 
-    def decorate(build: Callable[[K], V]) -> Callable[[K], V]:
-        known: OrderedDict[int, tuple[K, V]] = OrderedDict()
+    def decorate(build: Callable[P, V]) -> Callable[P, V]:
+        known: OrderedDict[tuple[int, ...], tuple[tuple[object, ...], V]] = OrderedDict()
 
         @wraps(build)
-        def found(key: K) -> V:
-            pair = known.get(id(key))
-            if pair is None or pair[0] is not key:
-                pair = known[id(key)] = key, build(key)
+        def found(*objects: P.args, **named: P.kwargs) -> V:
+            key = tuple(map(id, objects))
+            pair = known.get(key)  # it holds the objects, so no other object can have their ids
+            if pair is None:
+                pair = known[key] = objects, build(*objects, **named)
                 while len(known) > keep:
                     known.popitem(last=False)
             return pair[1]

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from calculators.architecture.layout import Cache, CacheKind
 from calculators.formats import kv_bytes_per_element
-from calculators.memory.deployment import Deployment, Number, Piece, total_of
+from calculators.kept import kept_by_identity
+from calculators.memory.deployment import Deployment, GpuMemory, Number, Piece, total_of
 from calculators.memory.shape import LayerClass, Shape, shape_of
 from calculators.memory.split import Stages
 from calculators.memory.weights import stages_for
-from gpu_data.engine_schemas import BatchDefaults
+from gpu_data.engine_schemas import BatchDefaults, Engine
 
 _REPLICATED = (CacheKind.LATENT, CacheKind.INDEXER)
 _NAMES = {
@@ -96,17 +97,30 @@ def ubatch_tokens(deployment: Deployment) -> float:
 def batch_defaults(deployment: Deployment, field: str) -> Number:
     """The engine's default batch for the GPU's memory (an array when capacities are)."""
     rows = deployment.engine.batch_defaults
-    capacity = np.asarray(deployment.gpu.capacity_bytes, dtype=np.float64) / 2**30
-    values = [float(getattr(row, field) or row.max_num_seqs) for row in rows]
-    chosen = np.select([_applies(row, deployment, capacity) for row in rows], values, default=values[-1])
-    return float(chosen) if chosen.ndim == 0 else chosen
+    chosen = _batch_row(deployment.engine, deployment.gpu)
+    if isinstance(chosen, int):
+        return _batch_value(rows[chosen], field)
+    return np.array([_batch_value(row, field) for row in rows])[chosen]
 
 
-def _applies(row: BatchDefaults, deployment: Deployment, capacity: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _batch_value(row: BatchDefaults, field: str) -> float:
+    return float(getattr(row, field) or row.max_num_seqs)
+
+
+@kept_by_identity(64)
+def _batch_row(engine: Engine, gpu: GpuMemory) -> int | NDArray[np.int64]:
+    """Which row of the engine's default batches holds for a GPU: the first that applies, else the last."""
+    rows, capacity = engine.batch_defaults, np.asarray(gpu.capacity_bytes, dtype=np.float64) / 2**30
+    applies = [_applies(row, gpu, capacity) for row in rows]
+    chosen = np.select(applies, list(range(len(rows))), default=len(rows) - 1)
+    return int(chosen) if chosen.ndim == 0 else chosen.astype(np.int64)
+
+
+def _applies(row: BatchDefaults, gpu: GpuMemory, capacity: NDArray[np.float64]) -> NDArray[np.bool_]:
     fits = np.asarray(capacity < row.below_gib)
     if not row.not_named:
         return fits
-    names = deployment.gpu.names or (deployment.gpu.name,)
+    names = gpu.names or (gpu.name,)
     named = np.array([any(word in name.lower() for word in row.not_named) for name in names])
     # Several names stand for the first axis of the capacities.
     shape = (len(names), *(1,) * (capacity.ndim - 1)) if capacity.ndim else ()

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calculators.formats import kv_bytes_per_element, weights_bytes
 from calculators.memory.deployment import FITS, Deployment, Report
-from calculators.memory.report import estimate
+from calculators.memory.report import estimate, memory_share
 from calculators.memory.split import refusal
+from calculators.memory.weights import device_weights
 from gpu_data.format_schemas import KvFormat, WeightFormat
 
 CONTEXT_LIMIT = 2**24  # tokens; longer than any model's window
 CONCURRENCY_LIMIT = 2**16
+LARGEST_SHARE_PCT = 97  # of the memory: a few per cent stay for the context and for the library's own use
+LEAST_CONTEXT = 2**11  # tokens; less leaves no room for a prompt and its answer
+_VALUES_A_ROUND = 256
 LARGEST_TENSOR_PARALLEL = 8  # GPUs of one server joined by NVLink or PCIe; more servers go by pipeline
+
+_SHARE_NAMES = {
+    "vllm": "gpu_memory_utilization",
+    "sglang": "mem_fraction_static",
+    "tensorrt-llm": "free_gpu_memory_fraction",
+}
 
 
 @dataclass(frozen=True)
@@ -32,12 +43,13 @@ class Fleet:
 class Change:
     """One thing changed, and the report after it.
 
-    kind: weight_format, kv_format, max_model_len, gpus, concurrency; value: the new id or number.
+    kind: gpu_memory_utilization, kv_format, weight_format, max_model_len, concurrency, gpus; value: the new
+    id or number. `deployment` is the changed one: for more GPUs it also says how they share the model.
     """
 
     kind: str
     label: str
-    value: str | int
+    value: str | float
     deployment: Deployment
     report: Report
 
@@ -60,26 +72,32 @@ def max_concurrency_that_fits(
 
 
 def _largest(deployment: Deployment, name: str, limit: int, verdict: int) -> NDArray[np.int64] | int:
-    """Largest value of one field with the verdict: a coarse scale first, then bisection.
+    """Largest value of one field with the verdict: rounds of many values at once, each inside the last's gap.
 
-    The coarse scale finds the last step that fits even where an engine's need drops again with more context
-    (vLLM V0 switches chunked prefill on).
+    The first round spans the whole scale and finds the last value that fits even where an engine's need drops
+    again with more context (vLLM V0 switches chunked prefill on).
     """
     other = "concurrency" if name == "max_model_len" else "max_model_len"
     shape = np.broadcast_shapes(np.shape(getattr(deployment, other)), np.shape(deployment.gpu.capacity_bytes))
-    steps = np.unique(np.round(np.geomspace(1, limit, 49)).astype(np.int64))
-    grid = steps.reshape(-1, *(1,) * len(shape))
-    good = np.asarray(estimate(deployment.but(**{name: grid})).verdict) >= verdict
-    good = np.broadcast_to(good, (len(steps), *shape))
-    last = np.where(good.any(axis=0), len(steps) - 1 - np.argmax(good[::-1], axis=0), -1)
-    low = np.where(last >= 0, steps[last], 0)
-    high = np.where(last + 1 < len(steps), steps[np.minimum(last + 1, len(steps) - 1)], limit + 1)
-    while np.any(high - low > 1):
-        middle = (low + high) // 2
-        ok = np.asarray(estimate(deployment.but(**{name: np.maximum(middle, 1)})).verdict) >= verdict
-        ok &= middle >= 1
-        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
-    return int(low) if low.ndim == 0 else low.astype(np.int64)
+    low, high = np.zeros(shape, np.int64), np.full(shape, limit + 1)
+    axis = (-1, *(1,) * len(shape))
+    grid = np.unique(np.geomspace(1, limit, _VALUES_A_ROUND).round().astype(np.int64)).reshape(axis)
+    parts = np.arange(1, _VALUES_A_ROUND + 1).reshape(axis)
+    while True:
+        good = np.asarray(estimate(deployment.but(**{name: grid})).verdict) >= verdict
+        grid, good = (np.broadcast_to(values, (len(grid), *shape)) for values in (grid, good))
+        # The first axis rises, so the last good value is the largest, and the next one is bad.
+        last = len(grid) - 1 - np.argmax(good[::-1], axis=0)
+        best = np.take_along_axis(grid, last[None], axis=0)[0]
+        after = np.take_along_axis(grid, np.minimum(last + 1, len(grid) - 1)[None], axis=0)[0]
+        some = good.any(axis=0)
+        high = np.where(some, np.where(last + 1 < len(grid), after, high), grid[0])
+        low = np.where(some, best, low)
+        gap = high - low
+        if (gap <= 1).all():
+            return int(low) if low.ndim == 0 else low
+        # Whole values strictly between low and high where there are any (repeated when there are few).
+        grid = np.clip(low + gap * parts // (_VALUES_A_ROUND + 1), np.maximum(low, 1), high)
 
 
 def fleets(deployment: Deployment, max_gpus: int) -> list[Fleet]:
@@ -122,21 +140,20 @@ def changes_that_fit(
     kv_formats: Sequence[KvFormat] = (),
     max_gpus: int = 16,
 ) -> tuple[Change, ...]:
-    """Single changes that make a deployment fit, in the order people try them (scalar inputs).
+    """Single changes that make a deployment fit, cheapest for the reader first (scalar inputs).
 
-    Next weight precision down among `weight_formats`, next cache precision down among `kv_formats`, less
-    context, more GPUs, fewer sequences. Empty when no single change is enough. Formats the engine does not
-    read are left out; whether the GPU runs one is for the caller to decide, who knows the GPU. A changed
-    weight format is counted as the checkpoint stores it.
+    What costs nothing comes first: a larger share of the memory for the engine (at most 0.97, where it has
+    such a share). Then what costs a little quality: the next cache precision down among `kv_formats`, the
+    next weight precision down among `weight_formats`. Then what the reader gives up: context (the largest
+    power of two, from 2,048 tokens), users. Last what costs money: more GPUs, by counts that servers are
+    sold with (1, 2, 4, 8, 16 ...) unless the engine splits by layers and takes any, with the widest tensor
+    split that `best_fleet` finds.
+
+    Empty when no single change is enough. Formats the engine does not read are left out; whether the GPU
+    runs one is for the caller to decide, who knows the GPU. A changed weight format is counted as the
+    checkpoint stores it.
     """
-    found = [
-        _first(_lower_weights(deployment, weight_formats)),
-        _first(_lower_cache(deployment, kv_formats)),
-        _less(deployment, "max_model_len", "context of {:,} tokens", 256),
-        _first(_more_gpus(deployment, max_gpus)),
-        _less(deployment, "concurrency", "{:,} sequences at once", 1),
-    ]
-    return tuple(change for change in found if change is not None)
+    return tuple(_changes(deployment, weight_formats, kv_formats, max_gpus))
 
 
 def first_change_that_fits(
@@ -148,10 +165,34 @@ def first_change_that_fits(
     """The first single change that makes a deployment fit; None when it fits already or none is enough."""
     if estimate(deployment).verdict == FITS:
         return None
-    return next(iter(changes_that_fit(deployment, weight_formats, kv_formats, max_gpus)), None)
+    return next(_changes(deployment, weight_formats, kv_formats, max_gpus), None)
 
 
-def _first(candidates: list[tuple[str, str, str | int, Deployment]]) -> Change | None:
+def _changes(
+    deployment: Deployment,
+    weight_formats: Sequence[WeightFormat],
+    kv_formats: Sequence[KvFormat],
+    max_gpus: int,
+) -> Iterator[Change]:
+    """The first change that is enough of every kind, worked out only when asked for."""
+    kinds = (
+        lambda: _larger_share(deployment),
+        lambda: _lower_cache(deployment, kv_formats),
+        lambda: _lower_weights(deployment, weight_formats),
+        lambda: _less_context(deployment),
+        lambda: _fewer_users(deployment),
+        lambda: _more_gpus(deployment, max_gpus),
+    )
+    for candidates in kinds:
+        change = _first(candidates())
+        if change is not None:
+            yield change
+
+
+Candidate = tuple[str, str, str | float, Deployment]
+
+
+def _first(candidates: Iterable[Candidate]) -> Change | None:
     for kind, label, value, changed in candidates:
         report = estimate(changed)
         if report.verdict == FITS:
@@ -159,17 +200,44 @@ def _first(candidates: list[tuple[str, str, str | int, Deployment]]) -> Change |
     return None
 
 
-def _lower_weights(
-    deployment: Deployment, formats: Sequence[WeightFormat]
-) -> list[tuple[str, str, str | int, Deployment]]:
+def _larger_share(deployment: Deployment) -> Iterator[Candidate]:
+    """The smallest hundredth above the engine's share with which it fits, else the largest allowed."""
+    if "memory_share" not in deployment.engine.parameters and deployment.engine.algorithm != "sglang":
+        return
+    now = float(memory_share(deployment))
+    steps = [n / 100 for n in range(int(now * 100 + 1e-9) + 1, LARGEST_SHARE_PCT + 1)]
+    if not steps:
+        return
+
+    def at(share: float) -> Deployment:
+        return deployment.but(options=replace(deployment.options, memory_share=share))
+
+    if estimate(at(steps[-1])).verdict < FITS:
+        return
+    share = steps[bisect_left(steps, FITS, key=lambda step: int(estimate(at(step)).verdict))]
+    name = _SHARE_NAMES.get(deployment.engine.algorithm, "memory share")
+    yield "gpu_memory_utilization", f"{name} of {share:.2f}", share, at(share)
+
+
+def _lower_weights(deployment: Deployment, formats: Sequence[WeightFormat]) -> Iterator[Candidate]:
     arch = deployment.architecture
     now = weights_bytes(arch, deployment.weight_format).total_bytes
     sized = [(weights_bytes(arch, fmt).total_bytes, fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now * 0.99), key=lambda row: -row[0])
-    return [
-        ("weight_format", f"weights in {fmt.label}", fmt.id, deployment.but(weight_format=fmt, layout=None))
-        for _, fmt in smaller
-    ]
+    for _, fmt in smaller:
+        changed = deployment.but(weight_format=fmt, layout=None)
+        if _weights_alone(changed) <= float(deployment.gpu.capacity_bytes):
+            yield "weight_format", f"weights in {fmt.label}", fmt.id, changed
+
+
+def _weights_alone(deployment: Deployment) -> float:
+    """Weights on the device that holds most of them [byte]; no need is smaller."""
+    d = deployment
+    sizes = device_weights(
+        d.architecture, d.weight_format, d.engine, d.tensor_parallel_size, d.pipeline_parallel_size,
+        d.expert_parallel, d.layout, d.options.experts_on_cpu,
+    )  # fmt: skip
+    return float(sizes.max())
 
 
 def _reads(deployment: Deployment, fmt: WeightFormat | KvFormat) -> bool:
@@ -177,35 +245,49 @@ def _reads(deployment: Deployment, fmt: WeightFormat | KvFormat) -> bool:
     return not fmt.engines or deployment.engine.algorithm in fmt.engines
 
 
-def _lower_cache(
-    deployment: Deployment, formats: Sequence[KvFormat]
-) -> list[tuple[str, str, str | int, Deployment]]:
+def _lower_cache(deployment: Deployment, formats: Sequence[KvFormat]) -> Iterator[Candidate]:
     head_dim = deployment.architecture.head_dim or 1
     now = kv_bytes_per_element(deployment.kv_format, head_dim)
     sized = [(kv_bytes_per_element(fmt, head_dim), fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now), key=lambda row: -row[0])
-    return [
-        ("kv_format", f"KV cache in {fmt.label}", fmt.id, deployment.but(kv_format=fmt, v_format=None))
-        for _, fmt in smaller
-    ]
+    if not smaller or _weights_alone(deployment) > float(deployment.gpu.capacity_bytes):
+        return
+    for _, fmt in smaller:
+        yield "kv_format", f"KV cache in {fmt.label}", fmt.id, deployment.but(kv_format=fmt, v_format=None)
 
 
-def _more_gpus(deployment: Deployment, max_gpus: int) -> list[tuple[str, str, str | int, Deployment]]:
+def _less_context(deployment: Deployment) -> Iterator[Candidate]:
+    """The largest power of two below the context now that fits."""
+    now = int(deployment.max_model_len)
+    powers = 2 ** np.arange(int(LEAST_CONTEXT).bit_length() - 1, max(now - 1, 1).bit_length())
+    if not len(powers):
+        return
+    verdicts = estimate(deployment.but(max_model_len=powers)).verdict
+    good = np.broadcast_to(verdicts, powers.shape) == FITS
+    if good.any():
+        most = int(powers[good].max())
+        yield "max_model_len", f"context of {most:,} tokens", most, deployment.but(max_model_len=most)
+
+
+def _fewer_users(deployment: Deployment) -> Iterator[Candidate]:
+    now = int(deployment.concurrency)
+    most = int(max_concurrency_that_fits(deployment, now - 1)) if now > 1 else 0
+    if most:
+        label = f"{most:,} sequence{'s' if most > 1 else ''} at once"
+        yield "concurrency", label, most, deployment.but(concurrency=most)
+
+
+def _more_gpus(deployment: Deployment, max_gpus: int) -> Iterator[Candidate]:
     """The widest tensor split of every count: what a person gets who only says how many GPUs."""
     widest: dict[int, Fleet] = {}
     for fleet in fleets(deployment, max_gpus):
         widest.setdefault(fleet.gpus, fleet)
-    return [
-        ("gpus", f"{gpus} GPUs", gpus, on_fleet(deployment, fleet))
-        for gpus, fleet in widest.items()
-        if gpus > deployment.gpus
-    ]
+    any_count = deployment.engine.split == "layers"
+    for gpus, fleet in widest.items():
+        if gpus > deployment.gpus and _sold(gpus, any_count):
+            yield "gpus", f"{gpus} GPUs", gpus, on_fleet(deployment, fleet)
 
 
-def _less(deployment: Deployment, name: str, label: str, least: int) -> Change | None:
-    now = int(getattr(deployment, name))
-    most = int(_largest(deployment, name, now, FITS))
-    if most < least or most >= now:
-        return None
-    changed = deployment.but(**{name: most})
-    return Change(name, label.format(most), most, changed, estimate(changed))
+def _sold(gpus: int, any_count: bool) -> bool:
+    """Whether a server or servers come with so many GPUs: 1, 2, 4, 8, then whole servers of 8."""
+    return gpus % 8 == 0 if gpus > 8 else any_count or gpus in (1, 2, 4, 8)

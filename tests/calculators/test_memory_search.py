@@ -15,6 +15,8 @@ from calculators.formats import engine_layout
 from calculators.memory import (
     FITS,
     Fleet,
+    GpuMemory,
+    Options,
     best_fleet,
     changes_that_fit,
     estimate,
@@ -25,6 +27,7 @@ from calculators.memory import (
     max_concurrency_that_fits,
     max_model_len_that_fits,
     on_fleet,
+    search,
 )
 from calculators.memory.search import CONCURRENCY_LIMIT, CONTEXT_LIMIT
 from gpu_data import spec_frame
@@ -109,22 +112,80 @@ def test_gpus_are_never_summed():
     assert one.weights_bytes / 2 < two.weights_bytes < one.weights_bytes
 
 
-def test_changes_come_in_the_order_people_try_them():
-    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=24, max_model_len=120_000)
+ORDER = ("gpu_memory_utilization", "kv_format", "weight_format", "max_model_len", "concurrency", "gpus")
+
+
+def test_changes_come_cheapest_first():
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=24, max_model_len=60_000)
     found = changes_that_fit(deployment, LADDER, kv_formats())
-    assert [c.kind for c in found] == sorted(
-        (c.kind for c in found),
-        key=("weight_format", "kv_format", "max_model_len", "gpus", "concurrency").index,
-    )
+    kinds = [c.kind for c in found]
+    assert len(kinds) > 2
+    assert kinds == sorted(kinds, key=ORDER.index)
     assert all(estimate(change.deployment).verdict == FITS for change in found)
     first = first_change_that_fits(deployment, LADDER, kv_formats())
-    assert first is not None
-    assert first.kind == found[0].kind
+    assert (first.kind, first.deployment) == (found[0].kind, found[0].deployment)
 
 
 def test_next_precision_down_is_the_largest_that_fits():
-    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=16)
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=14)
     assert first_change_that_fits(deployment, LADDER).value == "fp8"
+
+
+@pytest.mark.parametrize("engine_id", ["vllm", "sglang"])
+def test_the_share_rises_no_further_than_it_must(engine_id):
+    """A larger share costs nothing, so it is asked first; the hundredth below does not fit."""
+    deployment = deploy(
+        "meta-llama/Llama-3.1-8B-Instruct", engine_id, gib=24, options=Options(memory_share=0.6)
+    )
+    assert estimate(deployment).verdict < FITS
+    change = first_change_that_fits(deployment, LADDER, kv_formats())
+    assert change.kind == "gpu_memory_utilization"
+    assert 0.6 < change.value <= 0.97
+    below = dataclasses.replace(deployment.options, memory_share=change.value - 0.01)
+    assert estimate(deployment.but(options=below)).verdict < FITS
+
+
+@pytest.mark.parametrize("engine_id", ["llama.cpp", "transformers"])
+def test_engines_without_a_share_are_not_told_to_raise_it(engine_id):
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", engine_id, gib=14)
+    assert "gpu_memory_utilization" not in {c.kind for c in changes_that_fit(deployment, LADDER)}
+
+
+@pytest.mark.parametrize(
+    ("engine_id", "gib", "gpus"),
+    [
+        pytest.param("vllm", 46, 4, id="vLLM: 131 GiB on 46: 3 would hold it by pipeline, 4 are sold"),
+        pytest.param("llama.cpp", 46, 3, id="llama.cpp: any count by layers"),
+        pytest.param("vllm", 16, 16, id="vLLM: above 8 whole servers"),
+        pytest.param("llama.cpp", 14, 16, id="llama.cpp: above 8 whole servers"),
+    ],
+)
+def test_more_gpus_come_as_they_are_sold(engine_id, gib, gpus):
+    deployment = deploy("meta-llama/Meta-Llama-3-70B", engine_id, gib=gib)
+    change = first_change_that_fits(deployment)
+    assert (change.kind, change.value, change.deployment.gpus) == ("gpus", gpus, gpus)
+
+
+def test_less_context_is_a_power_of_two_and_leaves_room_for_a_prompt():
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=20, max_model_len=100_000)
+    change = first_change_that_fits(deployment)
+    assert change.kind == "max_model_len"
+    assert change.value & (change.value - 1) == 0
+    assert 2048 <= change.value < max_model_len_that_fits(deployment) + 1 <= 2 * change.value
+    short = deployment.but(max_model_len=2048, gpu=dataclasses.replace(deployment.gpu, capacity_bytes=1e9))
+    assert first_change_that_fits(short, max_gpus=1) is None
+
+
+def test_the_first_change_is_worked_out_alone(monkeypatch):
+    """Kinds after the first that is enough cost nothing: they are not tried."""
+
+    def never(*_: object) -> object:
+        raise AssertionError("tried without need")
+
+    for later in ("_less_context", "_fewer_users", "_more_gpus"):
+        monkeypatch.setattr(search, later, never)
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=14)
+    assert first_change_that_fits(deployment, LADDER).kind == "weight_format"
 
 
 MODELS = (
@@ -152,14 +213,35 @@ def deployments(draw):
 @given(deployments(), st.sampled_from(("max_model_len", "concurrency")), st.integers(1, 2**20))
 def test_limits_agree_with_trying_every_value(deployment, name, other):
     """Fits at the limit, not one above, and at no other value above (vLLM V0 apart, tested with its log)."""
-    search = max_model_len_that_fits if name == "max_model_len" else max_concurrency_that_fits
+    limit = max_model_len_that_fits if name == "max_model_len" else max_concurrency_that_fits
     cap = CONTEXT_LIMIT if name == "max_model_len" else CONCURRENCY_LIMIT
-    most = search(deployment)
+    most = limit(deployment)
     assert most == 0 or estimate(deployment.but(**{name: most})).verdict == FITS
     if most < cap:
         assert estimate(deployment.but(**{name: most + 1})).verdict < FITS
         tried = estimate(deployment.but(**{name: np.minimum(most + np.array([2, 100, other]), cap)}))
         assert (np.asarray(tried.verdict) < FITS).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    deployments(),
+    st.sampled_from(("max_model_len", "concurrency")),
+    st.lists(st.floats(4, 200), min_size=1, max_size=4),
+)
+def test_limits_of_many_cards_are_those_of_bisection(deployment, name, sizes):
+    """The old way, one value after the other and one card after the other."""
+    limit = max_model_len_that_fits if name == "max_model_len" else max_concurrency_that_fits
+    cap = 2**20 if name == "max_model_len" else 2**12
+    capacity = np.array(sizes) * 2**30
+    together = limit(deployment.but(gpu=GpuMemory("cards", capacity)), cap)
+    for size, most in zip(capacity, together, strict=True):
+        low, high = 0, cap + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = deployment.but(gpu=GpuMemory("card", float(size)), **{name: middle})
+            low, high = (middle, high) if estimate(tried).verdict == FITS else (low, middle)
+        assert most == low
 
 
 @settings(max_examples=40, deadline=None)
@@ -181,6 +263,12 @@ def test_every_change_can_be_made_and_is_enough(deployment):
                     deployment.architecture, deployment.engine, change.value, deployment.weight_format
                 )
                 again = on_fleet(deployment, fleet)
+                assert change.value in (1, 2, 4, 8) or deployment.engine.split == "layers"
+            case "gpu_memory_utilization":
+                assert deployment.engine.split == "tensor"
+                assert change.value <= 0.97
+                options = dataclasses.replace(deployment.options, memory_share=change.value)
+                again = deployment.but(options=options)
             case name:
                 assert change.value < getattr(deployment, name)
                 again = deployment.but(**{name: change.value})
