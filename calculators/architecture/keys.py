@@ -120,6 +120,21 @@ LISTED_PER_LAYER: Final = (
     "head_dim",
 )
 
+#: Sizes that every config is expected to give: a class default in their place is said openly.
+CORE_SIZES: Final = frozenset(
+    {
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "intermediate_size",
+        "vocab_size",
+        "num_experts",
+        "num_experts_per_tok",
+        "moe_intermediate_size",
+    }
+)
+
 _COUNT_LIMIT: Final = 2**22
 #: Largest believable value by field; anything above is a typing error or an attack, and is refused.
 LIMITS: Final[dict[str, int]] = {
@@ -200,18 +215,34 @@ def task_outputs(root: Fields) -> tuple[int, bool]:
 
 
 class Notes:
-    """What the reading assumed, shared by a config and its sub-configs; each sentence once, in order."""
+    """What the reading assumed, shared by a config and its sub-configs; each sentence once, in order.
+
+    Sizes that class defaults gave are gathered into one sentence for each config and sub-config.
+    """
 
     def __init__(self) -> None:
         self._lines: dict[str, None] = {}
+        self._defaults: dict[tuple[str, str], dict[str, object]] = {}
 
     def add(self, line: str) -> None:
         """Record one assumption."""
         self._lines.setdefault(line)
 
     def lines(self) -> tuple[str, ...]:
-        """All assumptions, in the order made."""
-        return tuple(self._lines)
+        """All assumptions: sizes taken from class defaults first, then the others in the order made."""
+        return (*map(self._default_line, self._defaults.items()), *self._lines)
+
+    def take_default(self, path: str, model_type: str, name: str, value: object) -> None:
+        """Record that the class of `model_type` gave a size the config leaves out."""
+        self._defaults.setdefault((path, model_type), {}).setdefault(name, value)
+
+    @staticmethod
+    def _default_line(row: tuple[tuple[str, str], dict[str, object]]) -> str:
+        (path, model_type), values = row
+        names = ", ".join(path + name for name in values)
+        taken = ", ".join(str(value) for value in values.values())
+        verb, noun = ("is", "default") if len(values) == 1 else ("are", "defaults")
+        return f"{names} {verb} not given: {taken}, the class {noun} of {model_type}"
 
 
 class Fields:
@@ -332,6 +363,8 @@ class Fields:
             if default is MISSING:
                 raise self.refuse(key, "is missing, and nothing can stand in for it")
             return default
+        if name in CORE_SIZES and key not in self._data:
+            self.notes.take_default(self.path, self.model_type, key, value)
         return self._count(value, key, low, LIMITS.get(name, _COUNT_LIMIT) if high is None else high)
 
     def _count(self, value: object, key: str, low: int, high: int) -> int:

@@ -164,6 +164,41 @@ def test_unknown_family_is_a_plain_decoder_and_says_so() -> None:
     assert any("never_seen" in line for line in arch.assumptions)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [  # transformers 5.24.0, Qwen2Config
+        ("hidden_size", 4096),
+        ("num_hidden_layers", 32),
+        ("num_attention_heads", 32),
+        ("num_key_value_heads", 32),
+        ("intermediate_size", 22016),
+        ("vocab_size", 151936),
+    ],
+)
+def test_a_size_from_the_class_default_is_said(key: str, value: int) -> None:
+    """A config that leaves out a core size is read as transformers would, never in silence."""
+    whole = {**LLAMA, "model_type": "qwen2"}
+    assert read_config(whole).assumptions == ()
+    arch = read_config({k: v for k, v in whole.items() if k != key})
+    assert arch.assumptions == (f"{key} is not given: {value}, the class default of qwen2",)
+    assert params_total(arch) == params_total(read_config(whole | {key: value}))
+
+
+def test_sizes_of_experts_from_the_class_defaults_are_said_in_one_line() -> None:
+    """transformers 5.24.0, Qwen3MoeConfig: 128 experts, 8 for a token, 768 wide."""
+    config = model_config("qwen3-30b-a3b")
+    left_out = ("num_experts", "num_experts_per_tok", "moe_intermediate_size")
+    arch = read_config({k: v for k, v in config.items() if k not in left_out})
+    (line,) = arch.assumptions
+    assert line.endswith("128, 8, 768, the class defaults of qwen3_moe")
+    assert all(name in line for name in left_out)
+
+
+def test_sizes_of_a_nested_config_are_said_with_their_place() -> None:
+    arch = read_config({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text"}})
+    assert any("text_config.num_hidden_layers" in line and "26" in line for line in arch.assumptions)
+
+
 def test_unused_structural_keys_are_named() -> None:
     arch = read_config({**LLAMA, "num_memory_experts": 4, "initializer_range": 0.02})
     assert any("num_memory_experts" in line for line in arch.assumptions)
