@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.memory import Options, cache_pool_bytes, estimate
-from calculators.memory.cache import batch_defaults
+from calculators.memory.cache import batch_defaults, batch_tokens
 from calculators.speed.latency import decode_step, time_to_first_token
 from calculators.speed.rates import stack
 from calculators.speed.serving import Load, Server, burst, closed_loop, open_loop, static_batch
@@ -76,6 +76,7 @@ class Case:
     requests: float
     resident: float
     admitted: float
+    step_tokens: float
     concurrency: float
     rate: float
     assumptions: tuple[str, ...]
@@ -130,7 +131,7 @@ def _workload(row: MeasuredRow) -> tuple[Workload, str]:
 
 
 def _first_number(text: str) -> float | None:
-    found = re.search(r"\d+(?:\.\d+)?", text.replace(",", ""))
+    found = re.search(r"-?\d+(?:\.\d+)?", text.replace(",", ""))
     return float(found.group()) if found else None
 
 
@@ -186,12 +187,12 @@ def _memory_engine(row: MeasuredRow, found: Subject) -> Any:
     return chosen if chosen is not None and chosen.id.startswith(found.engine.id.split("-")[0]) else None
 
 
-def _resident(row: MeasuredRow, found: Subject, case: Case, workload: Workload) -> tuple[float, float]:
-    """(sequences that fit while they decode, those whose prompts fit): room in the cache, engine's limit."""
+def _resident(row: MeasuredRow, found: Subject, case: Case, workload: Workload) -> tuple[float, float, float]:
+    """(sequences that fit while they decode, those whose prompts fit, tokens of one step)."""
     longest = int(case.input_tokens + case.output_tokens_max)
     if not usable_bytes(found.spec) > 0:
         limit = float(workload.max_num_seqs or found.engine.max_num_seqs)
-        return limit, limit
+        return limit, limit, float(found.engine.chunk_tokens)
     options = Options(max_num_seqs=workload.max_num_seqs)
     deployment = deployment_of(
         found,
@@ -216,7 +217,8 @@ def _resident(row: MeasuredRow, found: Subject, case: Case, workload: Workload) 
         each = float(np.asarray(report.kv_bytes))
         return max(min(pool / each if each > 0 else _MANY, limit) * copies, 1.0)
 
-    return room(held), room(held if reserves else case.input_tokens)
+    tokens = float(batch_tokens(deployment)) * copies
+    return room(held), room(held if reserves else case.input_tokens), tokens
 
 
 def prepare(row: MeasuredRow) -> Case:
@@ -256,14 +258,15 @@ def prepare(row: MeasuredRow) -> Case:
         requests,
         1.0,
         1.0,
+        float(found.engine.chunk_tokens),
         clients,
         rate or 0.0,
         tuple(n for n in (*found.assumptions, assumed, assumed_gpus) if n),
     )
     if traffic in ("single", "static"):
         return case
-    resident, admitted = _resident(row, found, case, workload)
-    return replace(case, resident=resident, admitted=admitted)
+    resident, admitted, tokens = _resident(row, found, case, workload)
+    return replace(case, resident=resident, admitted=admitted, step_tokens=tokens)
 
 
 # ---------------------------------------------------------------- predicting
@@ -289,6 +292,7 @@ def _server(cases: Sequence[Case], engine: SpeedEngine) -> Server:
             _column(cases, "data_parallel_attention"),
         ),
         np.array([float(case.streamed) for case in cases]),
+        _column(cases, "step_tokens"),
     )
 
 

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 TRUTH = Path(__file__).parent.parent / "tests" / "truth"
 LARGEST = 1.5  # logarithmic errors count up to this much, so that outliers do not steer the fit
 SMALLEST = 0.03  # errors below this weigh the same
+PULL = 0.003  # towards typical values, per squared logarithm
 STEP = 0.02  # of the slopes, in logarithms
 ROUNDS, ROUNDS_LEFT_OUT = 40, 4
 # Kinds with few points but a target of their own weigh more, so that batches do not drown them.
@@ -154,12 +155,14 @@ def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rou
     """The constants that fit the kept points best, from a start.
 
     Iteratively reweighted least squares (weight 1 / error, which minimises absolute errors) with
-    Levenberg-Marquardt steps (Marquardt, 1963) in the logarithms of the constants.
+    Levenberg-Marquardt steps (Marquardt, 1963) in the logarithms of the constants. A weak pull towards the
+    table's typical values keeps constants in place that few rows decide.
     """
     names = points.engine.constants.fitted
     limits = {c.id: (np.log(c.low), np.log(c.high)) for c in tables.speed_constants()}
     low = np.array([limits[name][0] for name in names])
     high = np.array([limits[name][1] for name in names])
+    typical = np.log([{c.id: c.start for c in tables.speed_constants()}[name] for name in names])
     weights, kept = points.only(keep)
     target = np.log(points.measured)
 
@@ -169,12 +172,13 @@ def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rou
             found = np.log(points.predict(with_values(points.engine, values))) - target
         return np.nan_to_num(found, nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
 
-    def cost(error: Floats) -> float:
-        return float(np.sum(weights * np.minimum(np.abs(error), LARGEST)))
+    def cost(error: Floats, at: Floats) -> float:
+        measured = float(np.sum(weights * np.minimum(np.abs(error), LARGEST)))
+        return measured + PULL / 2 * float(np.sum((at - typical) ** 2))
 
     x = np.clip(np.log([start[name] for name in names]), low, high)
     error, damping = errors(x), 0.1
-    best = cost(error)
+    best = cost(error, x)
     for _ in range(rounds):
         slopes = np.empty((len(names), len(target)))
         for i in range(len(names)):
@@ -183,15 +187,16 @@ def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rou
             slopes[i] = (errors(moved) - error) / (moved[i] - x[i])
         size = np.abs(error)
         pull = np.where(kept & (size < LARGEST), weights / np.maximum(size, SMALLEST), 0.0)
-        square = (slopes * pull) @ slopes.T
-        slope = (slopes * pull) @ error
+        square = (slopes * pull) @ slopes.T + PULL * np.eye(len(names))
+        slope = (slopes * pull) @ error + PULL * (x - typical)
         improved = False
         for _ in range(6):
             ridge = damping * (np.diag(np.diag(square)) + 1e-9 * np.eye(len(names)))
             tried = np.clip(x - np.clip(np.linalg.solve(square + ridge, slope), -1, 1), low, high)
             found = errors(tried)
-            if cost(found) < best - 1e-6:
-                x, error, best, improved = tried, found, cost(found), True
+            value = cost(found, tried)
+            if value < best - 1e-6:
+                x, error, best, improved = tried, found, value, True
                 damping = max(damping / 4, 1e-3)
                 break
             damping *= 4
@@ -285,7 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         points = points_of(engine_id)
         if engine_id in (chosen.engines or known):
             everything = np.ones(len(points.measured), dtype=bool)
-            values[engine_id] = fit(points, everything, values[engine_id], chosen.rounds)
+            found = fit(points, everything, values[engine_id], chosen.rounds)
+            # As the file will hold them, so that the bands can be made again from the file alone.
+            values[engine_id] = {name: float(f"{value:.5g}") for name, value in found.items()}
         rows[engine_id] = len(points.measured)
         fitted = with_values(points.engine, values[engine_id])
         points = replace(points, engine=fitted)

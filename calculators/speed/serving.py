@@ -30,7 +30,8 @@ class Server:
     prompt_tokens, output_tokens: means per request; output_tokens_max: the longest answer (how long a batch
     drains); resident: sequences that fit at once while they decode (the engine's max_num_seqs, or the cache's
     room); admitted: those whose prompts fit, when an engine starts a request without room for its answer
-    (vLLM, which pauses some later); streamed: 1 when tokens are sent one by one, 0 for offline batches.
+    (vLLM, which pauses some later); streamed: 1 when tokens are sent one by one, 0 for offline batches;
+    step_tokens: max_num_batched_tokens, the engine's default when None.
     """
 
     work: ModelWork
@@ -43,6 +44,7 @@ class Server:
     admitted: ArrayLike
     split: Split = ONE_GPU
     streamed: ArrayLike = 1.0
+    step_tokens: ArrayLike | None = None
 
     @property
     def context(self) -> Floats:
@@ -54,6 +56,31 @@ class Server:
         """Engine time that reading one prompt takes among others (no cost per request)."""
         step = prompt_step(self.work, self.rates, self.engine, self.prompt_tokens, 1.0, self.split)
         return step.total
+
+    @cached_property
+    def queued_prompt_seconds(self) -> Floats:
+        """The same for each of many prompts that wait: a step reads as many as its tokens allow."""
+        tokens = np.asarray(self.prompt_tokens, dtype=np.float64)
+        count = np.maximum(np.floor(self.budget / tokens), 1.0)
+        step = prompt_step(self.work, self.rates, self.engine, tokens, count, self.split)
+        return step.total / count
+
+    @property
+    def budget(self) -> Floats:
+        """Tokens one step may hold."""
+        return np.asarray(self.engine.chunk_tokens if self.step_tokens is None else self.step_tokens, float)
+
+    @cached_property
+    def room(self) -> Floats:
+        """Sequences that run at once: what fits, and what the step's tokens can keep supplied with prompts.
+
+        Where prompts share steps with decode, every finished sequence needs a new prompt inside the budget.
+        """
+        fits = np.asarray(self.resident, dtype=np.float64)
+        if not self.engine.mixes_prefill:
+            return fits
+        prompt, output = np.asarray(self.prompt_tokens, float), np.asarray(self.output_tokens, float)
+        return np.maximum(np.minimum(fits, self.budget * output / prompt), 1.0)
 
 
 @dataclass(frozen=True)
@@ -134,16 +161,20 @@ def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
     """All requests arrive at once; as many as fit run, the rest wait for room.
 
     Time = (requests - resident) x cost of a request in the steady state + reading the resident prompts + the
-    last batch's drain. First tokens come in the order of arrival.
+    last batch's drain. First tokens come in the order of arrival, no faster than the front end accepts.
     """
     n = np.asarray(requests, dtype=np.float64)
-    room = np.minimum(n, np.asarray(server.resident, dtype=np.float64))
+    room = np.minimum(n, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
-    read, cost = server.prompt_seconds / np.asarray(server.split.layer_gpus), request_seconds(server, room)
+    accept = server.engine.constants["accept_s"] * np.asarray(server.streamed)
+    read = np.maximum(server.queued_prompt_seconds / np.asarray(server.split.layer_gpus), accept)
+    cost = np.maximum(request_seconds(server, room), accept)
     waiting = n - room
     seconds = waiting * cost + room * read + _drain_seconds(server, room)
     first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
-    early = np.minimum(n, np.maximum(room, server.admitted))  # whose prompts are read at once
+    # Prompts read at once: engines that put them first read all that fit.
+    fits = np.minimum(n, np.maximum(np.asarray(server.resident), np.asarray(server.admitted)))
+    early = room if server.engine.mixes_prefill else fits
     if median:
         middle = n / 2
         ttft = np.where(middle <= early, middle * read, early * read + (middle - early) * cost)
@@ -158,13 +189,13 @@ def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
 def closed_loop(server: Server, concurrency: ArrayLike) -> Load:
     """`concurrency` clients; each sends its next request when the last is answered."""
     clients = np.asarray(concurrency, dtype=np.float64)
-    room = np.minimum(clients, np.asarray(server.resident, dtype=np.float64))
+    room = np.minimum(clients, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
     cost = request_seconds(server, room)
     step = decode_seconds(server, room)
     first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
     ttft = first + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
-    ttft = ttft + (room - 1) / 2 * server.prompt_seconds * _together(server, room, step)
+    ttft = ttft + (room - 1) / 2 * server.queued_prompt_seconds * _together(server, room, step)
     tpot = (
         cost * room - np.where(room > 1, 0.0, server.prompt_seconds / np.asarray(server.split.layer_gpus))
     ) / output
@@ -179,7 +210,7 @@ def _together(server: Server, running: Floats, step: Floats) -> Floats:
     """
     if server.engine.mixes_prefill:
         return np.zeros_like(step)
-    prompts = running * server.prompt_seconds
+    prompts = running * server.queued_prompt_seconds
     spread = (np.asarray(server.output_tokens_max) - np.asarray(server.output_tokens)) * step
     return prompts / (prompts + spread)
 
@@ -193,7 +224,7 @@ def open_loop(server: Server, requests_per_s: ArrayLike, requests: ArrayLike, me
     """
     rate = np.asarray(requests_per_s, dtype=np.float64)
     n = np.asarray(requests, dtype=np.float64)
-    room = np.minimum(n, np.asarray(server.resident, dtype=np.float64))
+    room = np.minimum(n, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
     read = server.prompt_seconds
     capacity = 1 / request_seconds(server, room)

@@ -116,8 +116,9 @@ def all_reduce_seconds(
     """
     tp = np.asarray(tensor_parallel_size, dtype=np.float64)
     fast = (np.asarray(rates.link_gpus) >= tp) & (np.nan_to_num(rates.link) > 0)
-    link = np.where(fast, constants["link_share"] * np.nan_to_num(rates.link, nan=1.0), rates.pcie)
-    link = np.where(fast, link, constants["pcie_share"] * np.asarray(rates.pcie))
+    host = constants["pcie_share"] * np.asarray(rates.pcie)
+    direct = constants["link_share"] * np.nan_to_num(rates.link, nan=0.0)
+    link = np.where(fast, np.maximum(direct, host), host)
     latency = np.where(fast, constants["link_latency_s"], constants["pcie_latency_s"])
     sent = 2 * (tp - 1) / tp * np.asarray(message_bytes, dtype=np.float64)
     return np.where(tp > 1, sent / link + latency * np.log2(np.maximum(tp, 1.0)), 0.0)
