@@ -9,13 +9,16 @@ python -m calculators.validate bands FILE.csv... --configs DIR     (prints gpu_d
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 DEFAULT_CONTEXT = 8192
+_PIPE_CLOSED = 141  # what shells report for a program that SIGPIPE ended
 RUNS = {  # commands that read one table and print every row with its 80 % band
     "serving": "predict output tokens/s, time to first token and time per token of serving runs",
     "llamacpp": "predict tokens/s and out-of-memory of llama.cpp runs",
@@ -26,6 +29,8 @@ RUNS = {  # commands that read one table and print every row with its 80 % band
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """Run the command; returns the exit code (2 when the input file cannot be read)."""
+    if out is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of models in letters the terminal lacks
     stream = out or sys.stdout
     chosen = _parser().parse_args(arguments)
     if chosen.command == "config":
@@ -77,7 +82,8 @@ def _tokens(text: str) -> int:
 
 
 def _print(stream: TextIO, row: dict[str, Any]) -> None:
-    stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    # ASCII only: a file may hold half a surrogate pair, which no encoding can write.
+    stream.write(json.dumps(row) + "\n")
 
 
 def _config(files: Sequence[Path], tokens: int, stream: TextIO) -> int:
@@ -199,5 +205,17 @@ def _percent(value: float | None) -> str:
     return f"{'-':>10}" if value is None else f"{value:>8.2f} %"
 
 
+def command() -> int:
+    """Run the command for a shell: a reader that stops early (`| head`) is no error of ours."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered goes nowhere, or Python would complain at exit (docs of its signal module).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command())

@@ -25,8 +25,11 @@ def describe(path: Path, tokens: int) -> dict[str, Any]:
     """
     found: dict[str, Any] = {"file": str(path), "model_type": None, **dict.fromkeys(_KEYS)}
     found |= {"assumptions": [], "refused": None}
+    twice: dict[str, None] = {}
     try:
-        config = json.loads(path.read_text(encoding="utf-8-sig"))
+        config = json.loads(
+            path.read_text(encoding="utf-8-sig"), object_pairs_hook=lambda pairs: _object(pairs, twice)
+        )
     except OSError as error:
         return found | {"refused": f"file: cannot be read ({error.strerror or error})"}
     except (ValueError, RecursionError) as error:
@@ -47,5 +50,16 @@ def describe(path: Path, tokens: int) -> dict[str, Any]:
         "params_active": params_active(arch),
         "kv_elements_per_token_growing": kv_elements_per_token_growing(arch),
         "cache_elements": int(cache_elements(arch, tokens)),
-        "assumptions": list(arch.assumptions),
+        "assumptions": [
+            *(f"{key!r} is written twice: the last value is read" for key in twice),
+            *arch.assumptions,
+        ],
     }
+
+
+def _object(pairs: list[tuple[str, Any]], twice: dict[str, None]) -> dict[str, Any]:
+    """A JSON object as `json` builds it; keys that come again with another value are added to `twice`."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice |= {key: None for key, value in pairs if found[key] != value}
+    return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 import time
 import tomllib
 from functools import cache
@@ -20,6 +23,7 @@ from calculators.validate_memory import as_json, predict_row, summarise
 from calculators.validate_rows import MeasuredRow, RowRefused, known_config
 from tests.calculators.memory_cases import CONFIGS, MEASURED, MORE
 
+ROOT = Path(__file__).parents[2]
 KEYS = ["id", "quantity", "predicted", "measured", "error_pct", "refused"]
 INPUTS = {
     "id": "r1",
@@ -341,6 +345,66 @@ def test_a_gallery_takes_seconds():
     _, lines = run("config", *files)
     assert len(lines) == len(files)
     assert time.perf_counter() - start < 5
+
+
+def shell(*arguments, encoding="utf-8", **options):
+    """The command as a process of its own, as a terminal with this encoding runs it."""
+    command = [sys.executable, "-m", "calculators.validate", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environment, **options
+    )
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    """`| head -1`: more output than a pipe holds, and the pipe closed after its first line."""
+    process = shell("config", *sorted(CONFIGS.glob("*.json")) * 20)
+    assert json.loads(process.stdout.readline())
+    process.stdout.close()
+    complaint = process.stderr.read()
+    assert process.wait(timeout=60) == 141
+    assert complaint == b""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "ascii"])
+@pytest.mark.parametrize("model_type", ["\ud800", "模型", "modèle"], ids=["half a pair", "Chinese", "French"])
+def test_any_model_type_is_printed_and_the_files_after_it(tmp_path, encoding, model_type):
+    odd, good = tmp_path / "odd.json", CONFIGS / "Qwen--Qwen3-8B.json"
+    odd.write_text(json.dumps(json.loads(good.read_text()) | {"model_type": model_type}))
+    out, complaint = shell("config", odd, good, encoding=encoding).communicate(timeout=60)
+    assert complaint == b""
+    lines = [json.loads(line) for line in out.decode(encoding).splitlines()]
+    assert [line["model_type"] for line in lines] == [model_type, "qwen3"]
+    assert all(line["params_total"] for line in lines)
+
+
+def test_letters_a_terminal_lacks_do_not_stop_the_text_output(tmp_path):
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*INPUTS, "fits"])
+        writer.writeheader()
+        writer.writerow(INPUTS | {"id": "模型", "fits": "yes"})
+    out, complaint = shell("memory", path, "--configs", CONFIGS, encoding="latin-1").communicate(timeout=60)
+    assert complaint == b""
+    assert b"verdicts: n 1" in out
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ('"hidden_size": 2048', ["'hidden_size' is written twice: the last value is read"]),
+        ('"hidden_size": 4096', []),
+    ],
+    ids=["another value", "the same value"],
+)
+def test_a_key_written_twice_is_said(tmp_path, again, said):
+    text = (CONFIGS / "Qwen--Qwen3-8B.json").read_text().strip()
+    once, twice = tmp_path / "once.json", tmp_path / "twice.json"
+    once.write_text(text)
+    twice.write_text(f"{text[:-1]}, {again}}}")
+    _, (before, after) = run("config", once, twice)
+    assert after["assumptions"] == [*said, *before["assumptions"]]
+    assert (after["params_total"] == before["params_total"]) == (not said)
 
 
 @pytest.mark.parametrize("context", ["0", "-1", "many", "99999999999999"])
