@@ -84,6 +84,6 @@ def test_the_top_level_is_the_handbook_s() -> None:
         "requirements.txt",
         "requirements-dev.txt",
     }
-    allowed |= {"README.md", "pyproject.toml", "Makefile", "deploy", "docs", "LICENSE"}
+    allowed |= {"README.md", "pyproject.toml", "Makefile", "deploy"}
     visible = {p.name for p in ROOT.iterdir() if not p.name.startswith(".") and p.name != "__pycache__"}
     assert visible <= allowed
