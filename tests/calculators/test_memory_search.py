@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from calculators.formats import engine_layout
 from calculators.memory import (
     FITS,
+    Deployment,
     Fleet,
     GpuMemory,
     Options,
@@ -322,6 +323,60 @@ def test_matrix_equals_the_single_estimate(engine_id, model):
         assert matrix.needed_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.needed_bytes, (4,)))
         assert matrix.budget_bytes[:, j, k] == pytest.approx(np.broadcast_to(single.budget_bytes, (4,)))
         assert matrix.verdict[:, j, k].tolist() == np.broadcast_to(single.verdict, (4,)).tolist()
+
+
+CARDS = spec_frame()
+CARDS = CARDS[CARDS["usable_bytes"].notna()]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    model=st.sampled_from(MODELS),
+    chosen=st.sampled_from(engines()),
+    cards=st.lists(st.sampled_from(list(CARDS.index)), min_size=1, max_size=4),
+    counts=st.lists(st.integers(1, 16), min_size=1, max_size=3),
+    formats=st.lists(
+        st.sampled_from([f for f in weight_formats() if f.kind != "native"]), min_size=1, max_size=4
+    ),
+    kv=st.sampled_from(kv_formats()),
+    load=st.tuples(st.integers(1, 200_000), st.integers(1, 64)),
+    with_band=st.booleans(),
+)
+def test_matrix_equals_the_single_estimate_of_any_cards(
+    model, chosen, cards, counts, formats, kv, load, with_band
+):
+    """Each with its name (default batches), its layout of each format, and the ends of the band."""
+    arch, frame = architecture(model), CARDS.loc[cards]
+    band = error_band(chosen.family) if with_band else None
+    layouts = [[engine_layout(card, f, chosen.id, arch) for _, card in frame.iterrows()] for f in formats]
+    capacity = frame["usable_bytes"].astype(float).to_numpy()
+    matrix = fit_matrix(
+        arch, kv, chosen, capacity, counts, formats, *load,
+        band=band, names=tuple(frame["name"]), layouts=layouts,
+    )  # fmt: skip
+    for i, j, k in np.ndindex(*matrix.verdict.shape):
+        fleet = matrix.fleets[j][k]
+        if fleet is None:
+            assert matrix.refused[j][k]
+            assert matrix.verdict[i, j, k] == 0
+            continue
+        single = estimate(
+            Deployment(
+                arch, formats[k], kv, chosen, GpuMemory(frame["name"].iloc[i], float(capacity[i])),
+                tensor_parallel_size=fleet.tensor_parallel_size,
+                pipeline_parallel_size=fleet.pipeline_parallel_size,
+                max_model_len=load[0], concurrency=load[1], band=band, layout=layouts[k][i],
+            )
+        )  # fmt: skip
+        assert matrix.needed_bytes[i, j, k] == pytest.approx(single.needed_bytes)
+        assert matrix.budget_bytes[i, j, k] == pytest.approx(single.budget_bytes)
+        assert matrix.verdict[i, j, k] == single.verdict
+        assert single.need_low_bytes <= single.needed_bytes <= single.need_high_bytes
+        # The cache carries no band, so the ends lie no further off than the rest of the need.
+        rest = single.needed_bytes - single.kv_bytes
+        parts = (band.low, band.work_low, band.high, band.work_high) if band else (0, 0, 0, 0)
+        assert single.need_low_bytes >= single.needed_bytes + min(parts[:2]) * rest - 1
+        assert single.need_high_bytes <= single.needed_bytes + max(parts[2:]) * rest + 1
 
 
 def test_a_format_may_forbid_a_split_that_others_allow():
