@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from calculators.memory.deployment import FITS, Deployment, Report
 from calculators.memory.report import estimate, memory_share
 from calculators.memory.split import refusal
 from calculators.memory.weights import device_weights
-from gpu_data.format_schemas import KvFormat, WeightFormat
+from gpu_data.format_schemas import EngineLayout, KvFormat, WeightFormat
 
 CONTEXT_LIMIT = 2**24  # tokens; longer than any model's window
 CONCURRENCY_LIMIT = 2**16
@@ -139,6 +139,7 @@ def changes_that_fit(
     weight_formats: Sequence[WeightFormat] = (),
     kv_formats: Sequence[KvFormat] = (),
     max_gpus: int = 16,
+    layouts: Mapping[str, EngineLayout | None] | None = None,
 ) -> tuple[Change, ...]:
     """Single changes that make a deployment fit, cheapest for the reader first (scalar inputs).
 
@@ -150,10 +151,11 @@ def changes_that_fit(
     split that `best_fleet` finds.
 
     Empty when no single change is enough. Formats the engine does not read are left out; whether the GPU
-    runs one is for the caller to decide, who knows the GPU. A changed weight format is counted as the
-    checkpoint stores it.
+    runs one is for the caller to decide, who knows the GPU. `layouts`: how the engine keeps a weight format
+    on this GPU, by its id (`calculators.formats.engine_layout`); others are counted as the checkpoint stores
+    them.
     """
-    return tuple(_changes(deployment, weight_formats, kv_formats, max_gpus))
+    return tuple(_changes(deployment, weight_formats, kv_formats, max_gpus, layouts))
 
 
 def first_change_that_fits(
@@ -161,11 +163,12 @@ def first_change_that_fits(
     weight_formats: Sequence[WeightFormat] = (),
     kv_formats: Sequence[KvFormat] = (),
     max_gpus: int = 16,
+    layouts: Mapping[str, EngineLayout | None] | None = None,
 ) -> Change | None:
     """The first single change that makes a deployment fit; None when it fits already or none is enough."""
     if estimate(deployment).verdict == FITS:
         return None
-    return next(_changes(deployment, weight_formats, kv_formats, max_gpus), None)
+    return next(_changes(deployment, weight_formats, kv_formats, max_gpus, layouts), None)
 
 
 def _changes(
@@ -173,18 +176,20 @@ def _changes(
     weight_formats: Sequence[WeightFormat],
     kv_formats: Sequence[KvFormat],
     max_gpus: int,
+    layouts: Mapping[str, EngineLayout | None] | None,
 ) -> Iterator[Change]:
     """The first change that is enough of every kind, worked out only when asked for."""
+    room = _has_room(deployment)  # without, nothing helps that leaves the weights where they are
     kinds = (
-        lambda: _larger_share(deployment),
-        lambda: _lower_cache(deployment, kv_formats),
-        lambda: _lower_weights(deployment, weight_formats),
-        lambda: _less_context(deployment),
-        lambda: _fewer_users(deployment),
-        lambda: _more_gpus(deployment, max_gpus),
+        (room, lambda: _larger_share(deployment)),
+        (room, lambda: _lower_cache(deployment, kv_formats)),
+        (True, lambda: _lower_weights(deployment, weight_formats, layouts or {})),
+        (room, lambda: _less_context(deployment)),
+        (room, lambda: _fewer_users(deployment)),
+        (True, lambda: _more_gpus(deployment, max_gpus)),
     )
-    for candidates in kinds:
-        change = _first(candidates())
+    for possible, candidates in kinds:
+        change = _first(candidates()) if possible else None
         if change is not None:
             yield change
 
@@ -194,10 +199,20 @@ Candidate = tuple[str, str, str | float, Deployment]
 
 def _first(candidates: Iterable[Candidate]) -> Change | None:
     for kind, label, value, changed in candidates:
-        report = estimate(changed)
-        if report.verdict == FITS:
+        report = estimate(changed) if _has_room(changed) else None
+        if report is not None and report.verdict == FITS:
             return Change(kind, label, value, changed, report)
     return None
+
+
+def _has_room(deployment: Deployment) -> bool:
+    """Whether the weights alone are no larger than the memory: a quick no for what can never fit."""
+    d = deployment
+    sizes = device_weights(
+        d.architecture, d.weight_format, d.engine, d.tensor_parallel_size, d.pipeline_parallel_size,
+        d.expert_parallel, d.layout, d.options.experts_on_cpu,
+    )  # fmt: skip
+    return float(sizes.max()) <= float(d.gpu.capacity_bytes)
 
 
 def _larger_share(deployment: Deployment) -> Iterator[Candidate]:
@@ -219,25 +234,16 @@ def _larger_share(deployment: Deployment) -> Iterator[Candidate]:
     yield "gpu_memory_utilization", f"{name} of {share:.2f}", share, at(share)
 
 
-def _lower_weights(deployment: Deployment, formats: Sequence[WeightFormat]) -> Iterator[Candidate]:
+def _lower_weights(
+    deployment: Deployment, formats: Sequence[WeightFormat], layouts: Mapping[str, EngineLayout | None]
+) -> Iterator[Candidate]:
     arch = deployment.architecture
     now = weights_bytes(arch, deployment.weight_format).total_bytes
     sized = [(weights_bytes(arch, fmt).total_bytes, fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now * 0.99), key=lambda row: -row[0])
     for _, fmt in smaller:
-        changed = deployment.but(weight_format=fmt, layout=None)
-        if _weights_alone(changed) <= float(deployment.gpu.capacity_bytes):
-            yield "weight_format", f"weights in {fmt.label}", fmt.id, changed
-
-
-def _weights_alone(deployment: Deployment) -> float:
-    """Weights on the device that holds most of them [byte]; no need is smaller."""
-    d = deployment
-    sizes = device_weights(
-        d.architecture, d.weight_format, d.engine, d.tensor_parallel_size, d.pipeline_parallel_size,
-        d.expert_parallel, d.layout, d.options.experts_on_cpu,
-    )  # fmt: skip
-    return float(sizes.max())
+        changed = deployment.but(weight_format=fmt, layout=layouts.get(fmt.id))
+        yield "weight_format", f"weights in {fmt.label}", fmt.id, changed
 
 
 def _reads(deployment: Deployment, fmt: WeightFormat | KvFormat) -> bool:
@@ -250,8 +256,6 @@ def _lower_cache(deployment: Deployment, formats: Sequence[KvFormat]) -> Iterato
     now = kv_bytes_per_element(deployment.kv_format, head_dim)
     sized = [(kv_bytes_per_element(fmt, head_dim), fmt) for fmt in formats if _reads(deployment, fmt)]
     smaller = sorted((row for row in sized if row[0] < now), key=lambda row: -row[0])
-    if not smaller or _weights_alone(deployment) > float(deployment.gpu.capacity_bytes):
-        return
     for _, fmt in smaller:
         yield "kv_format", f"KV cache in {fmt.label}", fmt.id, deployment.but(kv_format=fmt, v_format=None)
 

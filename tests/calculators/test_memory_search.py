@@ -37,6 +37,8 @@ from gpu_data.formats import kv_format, kv_formats, weight_format, weight_format
 from tests.calculators.memory_cases import architecture, deploy
 
 ENGINES = [e.id for e in engines() if "whole_prompt_profile_limit" not in e.parameters]
+CARDS = spec_frame()
+CARDS = CARDS[CARDS["usable_bytes"].notna()]
 LADDER = [weight_format(i) for i in ("bf16", "fp8", "awq-int4")]
 
 
@@ -130,6 +132,19 @@ def test_changes_come_cheapest_first():
 def test_next_precision_down_is_the_largest_that_fits():
     deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", gib=14)
     assert first_change_that_fits(deployment, LADDER).value == "fp8"
+
+
+def test_a_lower_precision_is_counted_as_the_engine_keeps_it():
+    """vLLM unpacks the block scales of bitsandbytes: what fits on disk may not fit in memory."""
+    fmt, options = weight_format("bnb-nf4"), Options(memory_share=0.97)
+    deployment = deploy("meta-llama/Llama-3.1-8B-Instruct", "vllm", options=options, max_model_len=2048)
+    layout = engine_layout(CARDS.loc["rtx-4090-24gb"], fmt, "vllm", deployment.architecture)
+    cards = np.arange(4, 16, 0.01) * 2**30
+    stored = deployment.but(weight_format=fmt, gpu=GpuMemory("cards", cards))
+    smallest = float(cards[np.argmax(np.asarray(estimate(stored).verdict) == FITS)])
+    deployment = deployment.but(gpu=GpuMemory("just large enough for the file", smallest))
+    assert first_change_that_fits(deployment, [fmt], max_gpus=1).value == "bnb-nf4"
+    assert first_change_that_fits(deployment, [fmt], max_gpus=1, layouts={"bnb-nf4": layout}) is None
 
 
 @pytest.mark.parametrize("engine_id", ["vllm", "sglang"])
@@ -325,10 +340,6 @@ def test_matrix_equals_the_single_estimate(engine_id, model):
         assert matrix.verdict[:, j, k].tolist() == np.broadcast_to(single.verdict, (4,)).tolist()
 
 
-CARDS = spec_frame()
-CARDS = CARDS[CARDS["usable_bytes"].notna()]
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     model=st.sampled_from(MODELS),
@@ -414,8 +425,7 @@ def test_matrix_of_everything_is_fast(engine_id, model):
     The machine may be busy, so the best of five models read anew stands for the first time. The app freezes
     its garbage collector after start; here it is off, for it would count the other tests' objects.
     """
-    frame = spec_frame()
-    cards = frame[frame["usable_bytes"].notna()]
+    cards = CARDS
     capacity, names = cards["usable_bytes"].astype(float).to_numpy(), tuple(cards["name"])
     cold, warm = [], []
     gc.disable()
