@@ -56,6 +56,7 @@ def cautions(load: workload.Workload) -> None:
 
 
 _FIELD_OF_CHANGE = {
+    "gpu_memory_utilization": "gpu_memory_utilization",
     "weight_format": "weight_format",
     "kv_format": "kv_cache_dtype",
     "max_model_len": "max_model_len",
@@ -64,8 +65,22 @@ _FIELD_OF_CHANGE = {
 }
 
 
-def _apply(field: str, value: str | int) -> None:
-    state.put(**{field: value})
+def _applied(load: workload.Workload, gpu: workload.PinnedGpu, change: memory.Change) -> dict[str, Any]:
+    """The fields of the Scenario that stand for a change."""
+    if change.kind != "gpus":
+        return {_FIELD_OF_CHANGE[change.kind]: change.value}
+    per_board = gpu.devices // max(1, load.scenario.gpu_count)
+    # the change was found with the engine's own way of using so many GPUs
+    return {"gpu_count": -(-int(change.value) // per_board), "split": "auto"}
+
+
+def _promised(
+    load: workload.Workload, gpu: workload.PinnedGpu, fields: dict[str, Any]
+) -> memory.Report | None:
+    """What the page will show after a change; None when it would not fit after all."""
+    then = workload.changed(load, **fields)
+    report = estimated(then, workload.pinned(gpu.id, then.scenario.gpu_count))
+    return None if isinstance(report, str) or report.verdict != memory.FITS else report
 
 
 def changes(load: workload.Workload) -> None:
@@ -77,27 +92,28 @@ def changes(load: workload.Workload) -> None:
         if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
             continue
         able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
-        lines.append((gpu, memory.first_change_that_fits(deployment, able, caches)))
+        change = memory.first_change_that_fits(deployment, able, caches)
+        fields = _applied(load, gpu, change) if change else {}
+        report = _promised(load, gpu, fields) if change else None
+        lines.append((gpu, change.label if change else "", fields, report))
     if not lines:
         return
     st.header("What would make it fit", anchor=False)
-    for gpu, change in lines:
+    for gpu, label, fields, report in lines:
         with st.container(
             horizontal=True, wrap=False, vertical_alignment="center", gap="small", key=f"change-{gpu.id}"
         ):
-            if change is None:
+            if report is None:
                 st.markdown(f"**{gpu.title}:** no single change is enough.")
                 continue
-            spare = words.gib(float(change.report.headroom_bytes))
-            st.markdown(f"**{gpu.title}:** {change.label}, then {spare} to spare")
-            boards = gpu.devices // max(1, load.scenario.gpu_count)
-            value = -(-int(change.value) // boards) if change.kind == "gpus" else change.value
+            spare = words.gib(float(report.headroom_bytes))
+            st.markdown(f"**{gpu.title}:** {label}, then {spare} to spare")
             st.button(
                 "Apply",
                 key=f"apply-{gpu.id}",
-                help=f"Change the scenario: {change.label}",
-                on_click=_apply,
-                args=(_FIELD_OF_CHANGE[change.kind], value),
+                help=f"Change the scenario: {label}",
+                on_click=state.put,
+                kwargs=fields,
             )
 
 
@@ -162,7 +178,8 @@ def detail_gpu(load: workload.Workload, best: workload.PinnedGpu | None) -> work
     """The GPU that the detailed views are about: the reader's choice, else the one of the verdict."""
     if best is None:
         return None
-    names = {"": f"The one of the verdict ({best.name})"} | {gpu.id: gpu.name for gpu in load.pinned}
+    # the label says nothing that changes: a browser remembers the chosen label, not the id behind it
+    names = {"": "The one of the verdict"} | {gpu.id: gpu.name for gpu in load.pinned}
     state.control(
         st.selectbox, "GPU shown in detail", "map_gpu", options=list(names), format_func=names.__getitem__
     )

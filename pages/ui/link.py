@@ -221,6 +221,15 @@ _REASONS = {  # pydantic's error types in a reader's words
 }
 
 
+def takes(field: str, value: Any) -> bool:
+    """Whether a field of the Scenario accepts a value."""
+    try:
+        _CHECKS[field].validate_python(value)
+    except ValidationError:
+        return False
+    return True
+
+
 def _reason(error: ValidationError) -> str:
     first = error.errors()[0]
     template = _REASONS.get(first["type"], "is not a value this parameter takes")

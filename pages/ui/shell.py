@@ -13,7 +13,7 @@ from pages.ui import controls, copy_link, state, warm
 
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
-.st-key-link-owners { display: none; }
+.st-key-link-owners, .st-key-link-last { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
@@ -94,6 +94,8 @@ def run() -> None:
     """One run of the app: menu, link, title, notices, sidebar, page."""
     spec, page = navigation()
     st.html(STYLE)
+    last = st.container(key="link-last")
+    state.start_run()
     scenario, notices = state.read()
     state.remember(scenario)
     state.hold(scenario)
@@ -113,6 +115,8 @@ def run() -> None:
         page.run()
     finally:
         state.release()
+    with last:
+        state.end_run()
     warm.once()
 
 

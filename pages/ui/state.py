@@ -6,16 +6,24 @@ replace it by the address. Streamlit's part is to write changes to the address: 
 value the shell draws one text input bound to the query string, hidden by CSS, on every page.
 
 What a reader sees are ordinary controls that call `put`: they may live on one page only, and have labels
-without putting them in the address. A browser that is slow to take in one run may report stale values with
-the next one; the bound inputs are therefore only written and never believed.
+without putting them in the address.
+
+A reader is quicker than a run: the next request may leave the browser before it has taken in the last answer,
+and then brings an old address and old values of controls. So the bound inputs are only written, never
+believed; an address that the session had before is believed only when the reader went back or forward; and
+a control that is being made to show something else cannot bring its old value back until the browser has
+taken in a run that said so. A hidden input tells which: it holds the number of the last whole run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
 from pages.ui import catalogue, link
@@ -24,15 +32,34 @@ T = TypeVar("T")
 _VIEW = "_scenario"
 _LARGE_CONFIG = "_large_config"
 _OWNERS = "link-owners"
-_ADDRESS = "_link_address"
+_TOLD = "_link_told"
+_KNOWN = "_link_addresses"
 _TEXTS = "_link_texts"
-_REPEATED = "_link_repeated"
+_GIVEN = "_link_given"
 _SETTLING = "_controls_settling"
+_MOST_KNOWN = 64  # addresses; a browser is a few behind at most
+_RUN = "_run"
+_SESSION = "_session"
+_TAKEN_IN = "last-run"
 
 
 def _address() -> dict[str, str]:
     """The link's parameters as they stand in the address; the last of repeated ones."""
     return {name: st.query_params.get(name, "") for name in link.PARAMS}
+
+
+def _went_back_or_forward() -> bool:
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _steps(start: Mapping[str, str], end: Mapping[str, str]) -> list[dict[str, str]]:
+    """Every address between two, parameters changed one by one as the bound inputs do it."""
+    steps = [dict(start)]
+    for name in end:
+        if end[name] != steps[-1][name]:
+            steps.append(steps[-1] | {name: end[name]})
+    return steps
 
 
 def owners() -> dict[str, str]:
@@ -42,17 +69,26 @@ def owners() -> dict[str, str]:
     state, because Streamlit writes a value to the address only if the key was there before.
     """
     address = _address()
-    if address != st.session_state.get(_ADDRESS):
-        st.session_state[_TEXTS] = address
+    known: list[dict[str, str]] = st.session_state.setdefault(_KNOWN, [])
+    told = st.session_state.get(_TOLD)  # none while a run that was cut short left it open
+    if _TEXTS not in st.session_state or _went_back_or_forward() or address not in known:
+        st.session_state[_TEXTS] = told = address
         given = {name: st.query_params.get_all(name) for name in link.PARAMS}
-        st.session_state[_REPEATED] = {name: values for name, values in given.items() if len(values) > 1}
+        st.session_state[_GIVEN] = {
+            name: values for name, values in given.items() if len(values) > 1 or values == [""]
+        }
     texts: dict[str, str] = st.session_state[_TEXTS]
+    steps = _steps(address, texts)
+    st.session_state[_KNOWN] = ([old for old in known if old not in steps] + steps)[-_MOST_KNOWN:]
+    st.session_state[_TOLD] = None
     with st.container(key=_OWNERS):
         for name, text in texts.items():
             st.session_state[name] = text
             if text or address[name]:
                 st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
-    st.session_state[_ADDRESS] = _address()
+    if texts == address != told:
+        st.query_params.update({})  # an old address that is right again: only the browser knows another
+    st.session_state[_TOLD] = texts
     return texts
 
 
@@ -60,7 +96,7 @@ def read() -> tuple[Scenario, tuple[link.Notice, ...]]:
     """The address as a Scenario and what in it was not used as it stood. Draws the owners."""
     texts = owners()
     query: dict[str, list[str]] = {name: [text] for name, text in texts.items() if text}
-    query |= st.session_state[_REPEATED]  # Streamlit shortens these in the address at once
+    query |= st.session_state[_GIVEN]  # Streamlit shortens these in the address at once
     query |= {name: st.query_params.get_all(name) for name in st.query_params if name not in link.PARAMS}
     scenario, notices = link.parse(query, catalogue.known())
     hidden = [gpu for gpu in scenario.gpus if gpu in catalogue.pre_release_gpus()]
@@ -101,7 +137,7 @@ def put(**fields: Any) -> None:
     texts = dict(st.session_state.get(_TEXTS) or dict.fromkeys(link.PARAMS, ""))
     for field, value in fields.items():
         param = link.BY_FIELD[field]
-        st.session_state.get(_REPEATED, {}).pop(param.name, None)
+        st.session_state.get(_GIVEN, {}).pop(param.name, None)
         if field == "config_json":
             st.session_state.pop(_LARGE_CONFIG, None)
         try:
@@ -121,7 +157,7 @@ def clean_link() -> None:
     """Rewrite every owner to what is really used. A callback."""
     scenario = last()
     put(**{param.field: getattr(scenario, param.field) for param in link.CONTRACT})
-    for name in [name for name in st.query_params if name not in link.PARAMS]:
+    for name in [name for name, text in st.query_params.items() if name not in link.PARAMS or not text]:
         del st.query_params[name]
 
 
@@ -135,15 +171,60 @@ def last() -> Scenario:
     return st.session_state.get("_last_scenario") or Scenario()
 
 
-def _write(field: str, key: str) -> None:
-    """A control was moved: its value goes to the owner, in the field's own type."""
+@dataclass(frozen=True, slots=True)
+class _Settling:
+    """A control on its way to another value: since which run it is told, what it may repeat until then."""
+
+    since: int
+    old: tuple[Any, ...]
+
+
+def start_run() -> None:
+    """Number this run; the browser says with its next request which one it has taken in."""
+    st.session_state[_RUN] = st.session_state.get(_RUN, 0) + 1
+    st.session_state.setdefault(_SESSION, uuid4().hex)
+
+
+def end_run() -> None:
+    """The whole run was sent: let the browser say so."""
+    st.session_state[_TAKEN_IN] = f"{st.session_state[_SESSION]} {st.session_state[_RUN]}"
+    st.text_input("Last run", key=_TAKEN_IN, label_visibility="collapsed")
+
+
+def _taken_in() -> int:
+    """The last run that the browser had taken in whole when it sent this request."""
+    session, _, run = str(st.session_state.get(_TAKEN_IN, "")).partition(" ")
+    return int(run) if session == st.session_state.get(_SESSION) else 0
+
+
+def _plain(value: Any) -> Any:
+    """Values that compare alike, whichever sequence a widget makes of them."""
+    return tuple(value) if isinstance(value, (list, tuple)) else value
+
+
+def _write(field: str, key: str, options: tuple[Any, ...] | None) -> None:
+    """A control was moved: its value goes to the owner, in the field's own type.
+
+    A value that is none of the options, or that the field does not take, is not the reader's.
+    """
     value = st.session_state[key]
+    if _is_old(key, value):
+        return
     default = link.BY_FIELD[field].default
     if value is None and default is not None:
         value = default  # an emptied control goes back to the default
     elif isinstance(default, tuple):
-        value = tuple(value)
-    put(**{field: value})
+        value = tuple(v for v in value if options is None or v in options)
+    elif options is not None and value is not None and value not in options:
+        return
+    if link.takes(field, value):
+        put(**{field: value})
+
+
+def _is_old(key: str, value: Any) -> bool:
+    """Whether a control only repeats what it showed before it was told another value."""
+    one: _Settling | None = st.session_state.get(_SETTLING, {}).get(key)
+    return one is not None and _taken_in() < one.since and _plain(value) in one.old
 
 
 def _initial(widget: Callable[..., Any], value: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -161,20 +242,20 @@ def _initial(widget: Callable[..., Any], value: Any, options: dict[str, Any]) ->
 def _show(key: str, value: Any) -> bool:
     """Make a control that is on the page show a value that something else set; whether it had to.
 
-    The value is sent with two runs, for the same reason as in `_initial`.
+    The value is sent with every run until the browser has taken one in, for the same reason as in `_initial`.
     """
-    settling: dict[str, int] = st.session_state.setdefault(_SETTLING, {})
-    if key not in st.session_state:
+    settling: dict[str, _Settling] = st.session_state.setdefault(_SETTLING, {})
+    if key not in st.session_state or (key in settling and _taken_in() >= settling[key].since):
         settling.pop(key, None)
+    if key not in st.session_state:
         return False
-    held = st.session_state[key]
-    if (list(held) if isinstance(held, (list, tuple)) else held) != (
-        list(value) if isinstance(value, (list, tuple)) else value
-    ):
-        settling[key] = 2
-    if not settling.get(key):
+    shown = _plain(st.session_state[key])
+    if shown != _plain(value):
+        before = settling[key].old if key in settling else ()
+        old = tuple(v for v in (*before, shown) if v != _plain(value))
+        settling[key] = _Settling(st.session_state[_RUN], old)
+    if key not in settling:
         return False
-    settling[key] -= 1
     st.session_state[key] = value
     return True
 
@@ -195,11 +276,14 @@ def control(widget: Callable[..., T], label: str, field: str, **options: Any) ->
         options |= _initial(widget, value, options)
     elif getattr(widget, "__name__", "") == "number_input":
         options["value"] = None  # not "min", which would decide the type
-    return widget(label, key=key, on_change=_write, args=(field, key), **options)
+    allowed = tuple(options["options"]) if "options" in options else None
+    return widget(label, key=key, on_change=_write, args=(field, key, allowed), **options)
 
 
 def _write_range(low: str, high: str, key: str) -> None:
     """Both ends of a range control go to their owners."""
+    if _is_old(key, st.session_state[key]):
+        return
     first, second = st.session_state[key]
     put(**{low: first, high: second})
 

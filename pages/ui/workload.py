@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -237,6 +237,11 @@ def load(scenario: Scenario) -> Workload:
         found = pasted_architecture(scenario.config_json)
         return Workload(scenario, found, f"Your {found.model_type} model")
     return Workload(scenario, architecture(scenario.model), model_data.model(scenario.model).name)
+
+
+def changed(load: Workload, **fields: Any) -> Workload:
+    """The workload with some fields of its scenario changed, the model left as it is."""
+    return replace(load, scenario=load.scenario.model_copy(update=fields))
 
 
 def model_facts(scenario: Scenario) -> Mapping[str, str]:

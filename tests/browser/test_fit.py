@@ -125,6 +125,53 @@ def test_the_same_stop_can_be_chosen_again_after_another_control(page: Page, ser
     page.wait_for_url("**/?ctx=20480")
 
 
+# ---------------------------------------------------------------- quick input
+
+
+def agree(page: Page, **wanted: str) -> None:
+    """The address, both scrubbers and the boxes in the sidebar say the same."""
+    query = {"users": "1", "ctx": "8192"} | wanted
+    for name, slider, box in (("users", USERS, "Users at once"), ("ctx", CONTEXT, "Context (max_model_len)")):
+        expect(page.get_by_role("spinbutton", name=box)).to_have_value(query[name])
+        said = page.locator(slider).get_attribute("aria-valuetext") or ""
+        assert said.split()[0].replace(",", "") == query[name]
+    found = {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+    assert {"users": "1", "ctx": "8192"} | found == query
+
+
+@pytest.mark.parametrize("pause", [20, 50, 150, 300])
+def test_quick_arrow_keys_are_all_counted(page: Page, server: str, pause: int) -> None:
+    opened(page, server)
+    page.locator(USERS).focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(pause)
+    page.wait_for_timeout(1000)
+    settled(page)
+    agree(page, users="4")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_timeout(pause)
+    page.wait_for_timeout(1000)
+    settled(page)
+    agree(page)
+
+
+@pytest.mark.parametrize("pause", [0, 100, 250])
+def test_both_scrubbers_in_quick_succession(page: Page, server: str, pause: int) -> None:
+    opened(page, server)
+    for selector, share in ((USERS, 0.25), (CONTEXT, 0.5)):
+        box = page.locator(selector).bounding_box()
+        assert box
+        page.mouse.click(box["x"] + 8 + (box["width"] - 16) * share, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(pause)
+    page.wait_for_timeout(1000)
+    settled(page)
+    query = parse_qs(urlsplit(page.url).query)
+    assert set(query) == {"users", "ctx"}
+    agree(page, users=query["users"][0], ctx=query["ctx"][0])
+
+
 # ---------------------------------------------------------------- the link
 
 
@@ -277,17 +324,30 @@ def test_a_restart_of_the_server_restores_the_view(browser: Browser) -> None:
     port = free_port()
     context = browser.new_context()
     page = context.new_page()
+    answers: list[object] = []
     with running(port=port) as url:
         opened(page, f"{url}/?ctx=65536&users=2&model=llama-3.1-8b")
         before = verdict(page)
+        page.on("websocket", lambda ws: ws.on("framereceived", lambda frame: answers.append(frame)))
     with running(port=port):
-        page.locator(CONTEXT).wait_for()
-        page.wait_for_function("() => !document.body.innerText.includes('Connecting')", timeout=LOADED_MS)
+        for _ in range(300):  # the open tab finds the server again by itself
+            if len(answers) > 10:
+                break
+            page.wait_for_timeout(100)
+        page.wait_for_timeout(500)
+        settled(page)
+        assert verdict(page) == before
+        agree(page, model="llama-3.1-8b", ctx="65536", users="2")
+        page.locator(USERS).focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url(re.compile("users=3"))
+        settled(page)
+        agree(page, model="llama-3.1-8b", ctx="65536", users="3")
+        after = verdict(page)
         page.reload()
         page.wait_for_selector(VERDICT, timeout=LOADED_MS)
         settled(page)
-        assert verdict(page) == before
-        assert "ctx=65536" in page.url
+        assert verdict(page) == after
     context.close()
 
 

@@ -129,6 +129,67 @@ def test_a_change_that_would_make_it_fit_is_one_press_away() -> None:
     assert "apply-rtx-4090-24gb" not in [button.key for button in app.button]
 
 
+@pytest.mark.parametrize("split", ["tensor", "pp2", "pipeline"])
+def test_a_change_leads_to_what_it_promised(split: str) -> None:
+    """More GPUs with a split of one's own: applied, they stand on the page as they were promised."""
+    query = {
+        "model": "llama-3.1-405b",
+        "weights": "awq-int4",
+        "gpus": "h100-sxm5-80gb",
+        "count": "2",
+        "split": split,
+    }
+    app = opened(query)
+    promised = next(m.value for m in app.markdown if "to spare" in m.value)
+    assert "GPUs" in promised
+    app.button(key="apply-h100-sxm5-80gb").click().run()
+    assert not app.exception
+    assert scenario(app).split == "auto"
+    assert "apply-h100-sxm5-80gb" not in [button.key for button in app.button]
+
+
+@pytest.mark.parametrize("value", ["The one of the verdict (A100)", "gone-gpu"])
+def test_a_control_s_value_that_is_no_option_never_reaches_the_link(value: str) -> None:
+    app = opened({"gpus": "l40s-48gb.h100-sxm5-80gb"})
+    box = app.selectbox(key="ui-map_gpu")
+    box.options.append(value)  # a browser may report a label that is gone
+    box.set_value(value).run()
+    assert not app.exception
+    assert not app.warning
+    assert scenario(app).map_gpu == ""
+
+
+def test_an_old_value_of_a_control_does_not_come_back_with_the_next_request() -> None:
+    """A browser that has not taken in the last run repeats what its controls showed before."""
+    app = opened()
+    before = app.text_input(key="last-run").value
+    app.session_state["_link_texts"] = app.session_state["_link_texts"] | {"users": "4"}  # as a scrubber does
+    app.run()
+    box = app.number_input(key="ui-concurrency")
+    assert box.value == 4
+    app.text_input(key="last-run").set_value(before)
+    box.set_value(1).run()  # what it showed before, from a browser that is behind
+    assert scenario(app).concurrency == 4
+    app.number_input(key="ui-concurrency").set_value(1).run()  # the reader's
+    assert scenario(app).concurrency == 1
+
+
+def test_an_old_address_with_the_next_request_undoes_nothing() -> None:
+    app = opened()
+    app.number_input(key="ui-concurrency").set_value(4).run()
+    assert app.query_params["users"] == "4"
+    del app.query_params["users"]
+    app.number_input(key="ui-max_model_len").set_value(4096).run()
+    assert (scenario(app).concurrency, scenario(app).max_model_len) == (4, 4096)
+    assert (app.query_params["users"], app.query_params["ctx"]) == ("4", "4096")
+
+
+def test_a_new_address_is_followed() -> None:
+    app = opened({"users": "4"})
+    app.query_params["users"] = "7"
+    assert scenario(app.run()).concurrency == 7
+
+
 # ---------------------------------------------------------------- a config of one's own
 
 

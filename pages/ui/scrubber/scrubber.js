@@ -1,5 +1,6 @@
 // Looks stops up in tracks that Python computed; no formula lives here. Text goes in by textContent only.
-// While a thumb moves nothing is sent; on release one state value tells Python where it stopped.
+// While a thumb moves nothing is sent; on release a state value of its own tells Python where it stopped.
+// Until the answer to that message is here, the thumb stays where the reader put it.
 
 const MARKS = ["✕", "≈", "✓"];
 const memory = new WeakMap(); // root -> what this instance keeps between runs
@@ -16,21 +17,28 @@ const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
 
 export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".scrubber");
-  const kept = memory.get(root) ?? { active: null, sent: 0, timer: 0 };
+  const kept = memory.get(root) ?? { active: null, sent: 0, waiting: {}, at: {} };
   memory.set(root, kept);
   kept.data = data;
-  kept.send = (name, value) => setStateValue("moved", { name, value, at: ++kept.sent + Date.now() });
+  kept.send = (name, value) => {
+    const message = { value, at: ++kept.sent + Date.now() };
+    delete kept.waiting[name];
+    kept.waiting[name] = message; // the newest stands last
+    setStateValue(name, message);
+  };
+  for (const [name, message] of Object.entries(kept.waiting)) {
+    if (data.seen[name] === message.at) delete kept.waiting[name];
+  }
 
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
   palette.slice(0, 4).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
 
   build(root, kept);
-  draw(root, kept, kept.active ?? "context");
+  draw(root, kept, kept.active ?? Object.keys(kept.waiting).at(-1) ?? "context");
   if (data.tellWhenDrawn && !kept.told) {
     kept.told = true; // after the paint, so that the heavy views do not come before it
     requestAnimationFrame(() => setTimeout(() => setTriggerValue("drawn", true)));
   }
-  return () => clearTimeout(kept.timer);
 }
 
 function build(root, kept) {
@@ -87,7 +95,9 @@ function build(root, kept) {
     const parts = kept.sliders[name];
     parts.name.textContent = track.label;
     parts.input.max = track.stops.length - 1;
-    if (kept.active !== name) parts.input.value = track.index;
+    const held = kept.active === name || name in kept.waiting;
+    parts.input.value = held ? nearest(track.stops, kept.at[name]) : track.index;
+    kept.at[name] = track.stops[parts.input.value];
     parts.value.textContent = track.texts[parts.input.value];
     parts.input.setAttribute("aria-valuetext", track.texts[parts.input.value]);
     parts.note.textContent = track.note;
@@ -106,6 +116,11 @@ function build(root, kept) {
   }
 }
 
+function nearest(stops, value) {
+  const after = stops.findIndex((stop) => stop >= value);
+  return after < 0 ? stops.length - 1 : after;
+}
+
 function slider(root, kept, parent, name) {
   const box = make("div", parent, { class: "slider" });
   const label = make("label", box);
@@ -118,28 +133,30 @@ function slider(root, kept, parent, name) {
   const ticks = make("div", box, { class: "ticks", "aria-hidden": "true" });
   const note = make("p", box);
   let byPointer = false;
-  let waiting = false;
+  let timer = 0; // one for each thumb: the other one must not stop it
   const release = () => {
-    clearTimeout(kept.timer);
-    waiting = false;
-    kept.active = null;
+    clearTimeout(timer);
+    timer = 0;
+    if (kept.active === name) kept.active = null;
     const track = kept.data.tracks[name];
-    if (Number(input.value) !== track.index) kept.send(name, track.stops[input.value]);
+    const known = kept.waiting[name]?.value ?? track.stops[track.index];
+    const value = track.stops[input.value];
+    if (value !== known) kept.send(name, value);
   };
   input.onpointerdown = () => { byPointer = true; };
-  input.onpointerup = input.onpointercancel = () => { byPointer = false; };
+  input.onkeydown = () => { byPointer = false; };
   input.oninput = () => {
     kept.active = name;
+    kept.at[name] = kept.data.tracks[name].stops[input.value];
     draw(root, kept, name);
   };
   // A drag fires `change` once, at its end; held arrow keys fire it for every step, so those wait for the key's end.
   input.onchange = () => {
-    clearTimeout(kept.timer);
+    clearTimeout(timer);
     if (byPointer) return release();
-    waiting = true;
-    kept.timer = setTimeout(release, 500);
+    timer = setTimeout(release, 500);
   };
-  input.onkeyup = () => { if (waiting) release(); };
+  input.onkeyup = input.onblur = () => { if (timer) release(); };
   return { input, name: title, value, strip, ticks, note };
 }
 
