@@ -19,9 +19,11 @@ from urllib.parse import urlencode
 from pydantic import TypeAdapter, ValidationError
 
 from calculators.scenario import MAX_CONFIG_CHARS, Scenario
+from pages.ui.words import cut
 
 LIST_SEPARATOR = "."  # stays readable in a query string
 MAX_LINK_CONFIG_CHARS = 6000  # of packed config: longer addresses are cut by chat programs and proxies
+MOST_NAMED = 10  # of many bad values of one kind; the others are counted
 RESERVED = frozenset({"embed", "embed_options"})  # Streamlit's own
 
 Choices = Callable[[], Collection[str]]
@@ -47,8 +49,8 @@ class Notice:
 
 def code(text: str, limit: int = 48) -> str:
     """Foreign text as Markdown inline code: no control characters, no backticks, no more than `limit`."""
-    printable = "".join(c if c.isprintable() and c != "`" else "·" for c in text)
-    short = printable if len(printable) <= limit else printable[: limit - 1] + "…"
+    printable = "".join(c if c.isprintable() and c != "`" else "·" for c in text[: limit + 1])
+    short = cut(printable, limit)
     return f"`{short}`" if short.strip() else "`(empty)`"
 
 
@@ -82,9 +84,13 @@ def _list(text: str) -> tuple[str, ...]:
 def pack_config(config_json: str) -> str:
     """A compact config.json as URL-safe text.
 
-    Raises LinkError when the packed text is longer than MAX_LINK_CONFIG_CHARS.
+    Raises LinkError when the packed text is longer than MAX_LINK_CONFIG_CHARS, or is no Unicode text.
     """
-    packed = base64.urlsafe_b64encode(zlib.compress(config_json.encode(), 9)).decode().rstrip("=")
+    try:
+        raw = config_json.encode()
+    except UnicodeEncodeError as error:
+        raise LinkError("holds half a character (a lone surrogate), which is no text") from error
+    packed = base64.urlsafe_b64encode(zlib.compress(raw, 9)).decode().rstrip("=")
     if len(packed) > MAX_LINK_CONFIG_CHARS:
         raise LinkError(
             f"takes {len(packed):,} characters, more than the {MAX_LINK_CONFIG_CHARS:,} that a link can carry"
@@ -216,7 +222,7 @@ _REASONS = {  # pydantic's error types in a reader's words
     "greater_than_equal": "is below the smallest value, {ge}",
     "less_than_equal": "is above the largest value, {le}",
     "literal_error": "is none of {expected}",
-    "string_pattern_mismatch": "is not an id",
+    "string_pattern_mismatch": "is not a name that this page gives to anything",
     "too_long": "names more than {max_length}",
 }
 
@@ -253,7 +259,10 @@ def read(param: Param, text: str, known: Collection[str] | None) -> tuple[Any, l
             bad = [v for v in dict.fromkeys(value) if v not in good]
             if bad and not good:
                 raise LinkError("names nothing in the catalogue")
-            notices = [Notice(param.name, v, "is not in the catalogue", "left out") for v in bad[:10]]
+            notices = [Notice(param.name, v, "is not in the catalogue", "left out") for v in bad[:MOST_NAMED]]
+            if len(bad) > MOST_NAMED:
+                more = f"and {len(bad) - MOST_NAMED:,} more"
+                notices.append(Notice(param.name, more, "are not in the catalogue", "left out"))
             return _CHECKS[param.field].validate_python(good), notices
         value = _CHECKS[param.field].validate_python(value)
         if known is not None and value and value not in known:
@@ -285,6 +294,8 @@ def parse(
                 )
             )
         if not texts:
+            if len(given) == 1:
+                notices.append(Notice(param.name, "", "is empty", _shown(param, param.default)))
             continue
         known = catalogues.get(param.choices) if param.choices else None
         values[param.field], told = read(param, texts[-1], known)
@@ -292,8 +303,11 @@ def parse(
     unknown = [name for name in query if name not in PARAMS and name not in RESERVED]
     notices += [
         Notice(name, ", ".join(query[name]), "is not a parameter of this page", "left out")
-        for name in unknown[:10]
+        for name in unknown[:MOST_NAMED]
     ]
+    if len(unknown) > MOST_NAMED:
+        more = f"and {len(unknown) - MOST_NAMED:,} more"
+        notices.append(Notice(unknown[MOST_NAMED], more, "are not parameters of this page", "left out"))
     return Scenario(**values), tuple(notices)
 
 

@@ -18,29 +18,75 @@ _ERROR = "_config_error"
 _NOT_NEEDED = ("id2label", "label2id", "_name_or_path", "transformers_version", "auto_map")
 
 
+# Files that lie beside a config.json: a key that only they have, and what they describe.
+_OTHER_FILES = {
+    "tokenizer_class": "a tokenizer_config.json",
+    "peft_type": "an adapter_config.json of a LoRA",
+    "weight_map": "the index of the weight files",
+    "do_sample": "a generation_config.json",
+    "image_processor_type": "a preprocessor_config.json",
+}
+_MODEL_KEYS = ("hidden_size", "num_hidden_layers", "text_config", "n_embd", "d_model", "architectures")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different. Raises ValueError with the first that is not."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"The key {code(key)} stands twice in one object; which one counts is unclear.")
+        found[key] = value
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 30:
+        raise ValueError(f"The number {code(digits, 20)} has {len(digits):,} digits.")
+    return int(digits)
+
+
+def _parsed(text: str) -> Any:
+    """The JSON value of a text. Raises ValueError in a reader's words."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"Not valid JSON: {error.msg} at {place}.") from error
+    except RecursionError as error:
+        raise ValueError("Not a config.json: nested too deeply.") from error
+
+
 def checked(text: str) -> str:
     """A config.json as the Scenario keeps it. Raises ValueError with a sentence that names the field."""
     if len(text) > 10 * MAX_CONFIG_CHARS:
         raise ValueError(f"The file has {len(text):,} characters; a config.json has a few thousand.")
-    try:
-        config: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from error
-    except RecursionError as error:
-        raise ValueError("Not a config.json: nested too deeply.") from error
+    config = _parsed(text)
     if not isinstance(config, dict):
         raise ValueError(f"A config.json is an object in curly brackets; this is a {type(config).__name__}.")
+    if not any(key in config for key in _MODEL_KEYS):
+        other = next((name for key, name in _OTHER_FILES.items() if key in config), None)
+        if other:
+            raise ValueError(f"This is {other}, not a model's config.json.")
     try:
         read_config(config)
     except ConfigRefused as refused:
         raise ValueError(f"Field {code(refused.field)}: {words.plain(refused.reason)}") from refused
     kept = {key: value for key, value in config.items() if key not in _NOT_NEEDED}
     compact = json.dumps(kept, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    try:
+        compact.encode()
+    except UnicodeEncodeError as error:
+        broken = next(key for key in kept if not _is_text(json.dumps({key: kept[key]}, ensure_ascii=False)))
+        raise ValueError(
+            f"Field {code(broken)} holds half a character (a lone surrogate), which is no text."
+        ) from error
     if len(compact) > MAX_CONFIG_CHARS:
         raise ValueError(f"The config has {len(compact):,} characters; the limit is {MAX_CONFIG_CHARS:,}.")
     return compact
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _use(text: str) -> None:
@@ -84,17 +130,18 @@ def editor() -> None:
     """Paste or upload; an error names the field and leaves everything as it was."""
     error = st.session_state.get(_ERROR)
     if error:
-        st.error(f"{error} The model shown is the one from before.")
+        st.error(f"{error.rstrip('.')}. The model shown is the one from before.")
     box = st.expander("Use your own config.json", on_change="rerun", key="own-config")
     if not box.open:
         return
     with box:
-        st.text_area(
-            "Paste a config.json",
-            key="config-text",
-            height=140,
-            placeholder='{"model_type": "llama", "hidden_size": 4096, …}',
-            persist_state="session",
-        )
+        with st.container(key="config-paste"):  # the shell hides its hint: the button below applies it
+            st.text_area(
+                "Paste a config.json",
+                key="config-text",
+                height=140,
+                placeholder='{"model_type": "llama", "hidden_size": 4096, …}',
+                persist_state="session",
+            )
         st.button("Use the pasted config", on_click=_pasted, key="config-use")
         st.file_uploader("or upload it", type=["json"], key="config-file", on_change=_uploaded)

@@ -14,6 +14,7 @@ from pages.ui import controls, copy_link, state, warm
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
 .st-key-link-owners, .st-key-link-last { display: none; }
+.st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }

@@ -185,6 +185,11 @@ def start_run() -> None:
     st.session_state.setdefault(_SESSION, uuid4().hex)
 
 
+def session() -> str:
+    """A name for this reader's session with this server; a server that was started again gives another."""
+    return st.session_state[_SESSION]
+
+
 def end_run() -> None:
     """The whole run was sent: let the browser say so."""
     st.session_state[_TAKEN_IN] = f"{st.session_state[_SESSION]} {st.session_state[_RUN]}"

@@ -42,6 +42,16 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+MOST_FOREIGN = 60  # characters of a name that somebody else chose
+MOST_SAID = 400  # characters of a sentence that may quote one
+
+
+def cut(text: str, most: int = MOST_FOREIGN) -> str:
+    """Foreign text, short enough to be shown."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def plain(text: str) -> str:
     """A sentence that may quote a pasted config, with nothing left that Markdown would act on."""
-    return re.sub(r"([\\`*_{}\[\]()<>#$~|:!])", r"\\\1", " ".join(text.split()))
+    short = cut(" ".join(text[: 4 * MOST_SAID].split()), MOST_SAID)
+    return re.sub(r"([\\`*_{}\[\]()<>#$~|:!])", r"\\\1", short)

@@ -324,17 +324,11 @@ def test_a_restart_of_the_server_restores_the_view(browser: Browser) -> None:
     port = free_port()
     context = browser.new_context()
     page = context.new_page()
-    answers: list[object] = []
     with running(port=port) as url:
         opened(page, f"{url}/?ctx=65536&users=2&model=llama-3.1-8b")
         before = verdict(page)
-        page.on("websocket", lambda ws: ws.on("framereceived", lambda frame: answers.append(frame)))
     with running(port=port):
-        for _ in range(300):  # the open tab finds the server again by itself
-            if len(answers) > 10:
-                break
-            page.wait_for_timeout(100)
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(3000)  # the open tab finds the server again by itself
         settled(page)
         assert verdict(page) == before
         agree(page, model="llama-3.1-8b", ctx="65536", users="2")

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.models import model_config
-from pages.ui import link
+from pages.ui import link, tracks, workload
 
 APP = str(Path(__file__).resolve().parents[2] / "app.py")
 
@@ -77,7 +77,10 @@ def test_a_junk_value_is_named_and_the_page_stands(name: str) -> None:
 
 
 def test_empty_and_repeated_values_everywhere() -> None:
-    assert scenario(opened(dict.fromkeys(link.PARAMS, ""))) == Scenario()
+    empty = opened(dict.fromkeys(link.PARAMS, ""))
+    assert scenario(empty) == Scenario()
+    assert empty.warning[0].value.count("is empty") == len(link.PARAMS)
+    assert not empty.button(key="tidy-link").click().run().warning
     app = opened({"ctx": ["1024", "2048"], "users": ["2", "3"]})
     assert not app.exception
     assert (scenario(app).max_model_len, scenario(app).concurrency) == (2048, 3)
@@ -223,15 +226,57 @@ def test_a_pasted_config_is_used_and_travels() -> None:
         (json.dumps({**CONFIG, "num_attention_heads": 0}), "num_attention_heads"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a": ' * 5000, "nested too deeply"),
+        (json.dumps({**CONFIG, "x": "\ud800"}), "`x` holds half a character"),
+        (json.dumps({**CONFIG, "\udc00": {"y": 1}}), "half a character"),
+        (json.dumps(CONFIG)[:-1] + ', "hidden_size": 5}', "`hidden_size` stands twice"),
+        (
+            json.dumps({**CONFIG, "hidden_size": 0}).replace(
+                '"hidden_size": 0', '"hidden_size": ' + "9" * 5000
+            ),
+            "5,000 digits",
+        ),
+        (
+            '{"tokenizer_class": "LlamaTokenizer", "model_max_length": 8192}',
+            "tokenizer_config.json, not a model",
+        ),
+        ('{"peft_type": "LORA", "r": 16}', "adapter_config.json"),
+        (json.dumps({**CONFIG, "model_type": "\U0001f600" * 45_000, "hidden_size": "wide"}), "hidden_size"),
     ],
-    ids=["cut off", "list", "words", "wrong type", "missing key", "zero", "deep list", "deep object"],
+    ids=[
+        "cut off",
+        "list",
+        "words",
+        "wrong type",
+        "missing key",
+        "zero",
+        "deep list",
+        "deep object",
+        "surrogate",
+        "surrogate key",
+        "twice",
+        "digits",
+        "tokenizer",
+        "adapter",
+        "emoji",
+    ],
 )
 def test_a_bad_config_is_named_and_nothing_is_lost(text: str, says: str) -> None:
     app = paste(opened({"ctx": "4096", "model": "gemma-3-27b"}), text)
     assert not app.exception
     assert says in app.error[0].value
+    assert ". The model shown is the one from before." in app.error[0].value
+    assert len(app.error[0].value) < 600
     assert app.text_area(key="config-text").value == text
     assert scenario(app) == Scenario(max_model_len=4096, model="gemma-3-27b")
+
+
+def test_a_long_foreign_name_is_cut_everywhere() -> None:
+    long = "\U0001f600" * 45_000
+    app = opened({"config": link.pack_config(json.dumps({**CONFIG, "model_type": long}, ensure_ascii=False))})
+    assert not app.exception
+    assert scenario(app).config_json
+    assert len(shown(app)) < 20_000
+    assert len(json.dumps(tracks.build(workload.load(scenario(app))).data)) < 300_000
 
 
 def test_what_was_assumed_about_a_config_is_said() -> None:

@@ -152,8 +152,23 @@ def test_junk_is_named_and_falls_back(param: link.Param, value: str) -> None:
 
 
 @pytest.mark.parametrize("param", link.CONTRACT, ids=lambda p: p.name)
-def test_empty_values_are_the_default_and_need_no_notice(param: link.Param) -> None:
-    assert link.parse({param.name: [""]}, KNOWN) == (Scenario(), ())
+def test_an_empty_value_is_named_and_is_the_default(param: link.Param) -> None:
+    scenario, notices = link.parse({param.name: [""]}, KNOWN)
+    assert scenario == Scenario()
+    assert [(n.param, n.reason) for n in notices] == [(param.name, "is empty")]
+
+
+def test_many_bad_values_are_counted() -> None:
+    _, notices = link.parse({"gpus": [".".join(["l40s-48gb", *(f"no-{i}" for i in range(25))])]}, KNOWN)
+    assert len(notices) == 11
+    assert "and 15 more" in notices[-1].text()
+    _, notices = link.parse({f"zz{i}": ["1"] for i in range(13)}, KNOWN)
+    assert "and 3 more" in notices[-1].text()
+
+
+def test_half_a_character_does_not_travel() -> None:
+    with pytest.raises(link.LinkError, match="surrogate"):
+        link.pack_config('{"x":"\ud800"}')
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,11 @@ def draw(data: dict[str, Any]) -> None:
     _component(
         key=_KEY,
         data=data
-        | {"tellWhenDrawn": not drawn(), "seen": {name: sent.get("at") for name, sent in _sent().items()}},
+        | {
+            "session": state.session(),
+            "tellWhenDrawn": not drawn(),
+            "seen": {name: sent.get("at") for name, sent in _sent().items()},
+        },
         on_context_change=partial(_moved, "context"),
         on_users_change=partial(_moved, "users"),
         on_drawn_change=_drawn,

@@ -26,8 +26,11 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
     kept.waiting[name] = message; // the newest stands last
     setStateValue(name, message);
   };
+  const restarted = kept.session !== undefined && kept.session !== data.session;
+  kept.session = data.session;
   for (const [name, message] of Object.entries(kept.waiting)) {
-    if (data.seen[name] === message.at) delete kept.waiting[name];
+    if (restarted) setTimeout(() => kept.send(name, message.value)); // a new server knows no callback for it
+    else if (data.seen[name] === message.at) delete kept.waiting[name];
   }
 
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
@@ -35,8 +38,8 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
 
   build(root, kept);
   draw(root, kept, kept.active ?? Object.keys(kept.waiting).at(-1) ?? "context");
-  if (data.tellWhenDrawn && !kept.told) {
-    kept.told = true; // after the paint, so that the heavy views do not come before it
+  if (data.tellWhenDrawn && kept.told !== data.session) {
+    kept.told = data.session; // after the paint, so that the heavy views do not come before it
     requestAnimationFrame(() => setTimeout(() => setTriggerValue("drawn", true)));
   }
 }
