@@ -27,6 +27,7 @@ browser: $(VENV)/.dev chromium
 
 bench: $(VENV)/.dev chromium
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.compute
 
 # Debian's chromium drives the browser tests; CHROMIUM=/path/to/chrome uses another one.
 chromium:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,18 +220,3 @@ def test_every_role_of_a_rule_exists(fmt):
     known = {role.value for role in Role} | {alias.as_role for alias in fmt.aliases}
     assert {role for rule in fmt.rules for role in rule.roles} <= known
     assert {role for alias in fmt.aliases for role in alias.roles} <= known
-
-
-@pytest.mark.parametrize("model_id", ["llama-3.1-8b", "deepseek-v3", "qwen3-235b-a22b"])
-def test_all_formats_of_a_model_in_15_ms(model_id):
-    """The fit matrix of all formats must redraw live."""
-    config = model_config(model_id)
-
-    def seconds() -> float:
-        arch = read_config(config)  # a new one each time: nothing is known about it yet
-        start = time.process_time()
-        for fmt in weight_formats():
-            weights_bytes(arch, fmt)
-        return time.process_time() - start
-
-    assert min(seconds() for _ in range(5)) < 0.015

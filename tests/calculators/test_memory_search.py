@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
-import time
 
 import numpy as np
 import pytest
@@ -407,44 +405,3 @@ def test_names_of_cards_pick_the_default_batch():
         names=("NVIDIA A100 SXM4 80GB", "NVIDIA H100"),
     )  # fmt: skip
     assert matrix.needed_bytes[0, 0, 0] < matrix.needed_bytes[1, 0, 0]
-
-
-@pytest.mark.parametrize("engine_id", ["vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers"])
-@pytest.mark.parametrize(
-    "model",
-    [
-        "meta-llama/Meta-Llama-3-70B",
-        "deepseek-ai/DeepSeek-V3-0324",
-        "openai/gpt-oss-120b",
-        "Qwen/Qwen3.5-27B",
-    ],
-)
-def test_matrix_of_everything_is_fast(engine_id, model):
-    """All released GPUs x 4 counts x all formats under 50 ms of processor time, also the first time.
-
-    The machine may be busy, so the best of five models read anew stands for the first time. The app freezes
-    its garbage collector after start; here it is off, for it would count the other tests' objects.
-    """
-    cards = CARDS
-    capacity, names = cards["usable_bytes"].astype(float).to_numpy(), tuple(cards["name"])
-    cold, warm = [], []
-    gc.disable()
-    for _ in range(5):
-        arch = dataclasses.replace(architecture(model))  # a new object: nothing of it is kept
-        formats = [f for f in weight_formats() if f.kind != "native" or arch.quantization is not None]
-        layouts = [
-            [engine_layout(card, f, engine_id, arch) for _, card in cards.iterrows()]
-            if f.layouts
-            else [None] * len(cards)
-            for f in formats
-        ]
-        for took, context in ((cold, 8192), (warm, 16384)):
-            start = time.process_time()
-            fit_matrix(
-                arch, kv_format("bf16"), engine(engine_id), capacity, (1, 2, 4, 8), formats, context, 4,
-                names=names, layouts=layouts,
-            )  # fmt: skip
-            took.append(time.process_time() - start)
-    gc.enable()
-    assert min(cold) < 0.05
-    assert min(warm) < 0.05

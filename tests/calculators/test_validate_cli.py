@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -339,12 +338,10 @@ def test_a_bad_file_does_not_stop_the_others(tmp_path):
     assert lines[1]["refused"] is None
 
 
-def test_a_gallery_takes_seconds():
+def test_a_gallery_gives_a_line_for_every_file_in_order():
     files = sorted(CONFIGS.glob("*.json")) * 3
-    start = time.perf_counter()
     _, lines = run("config", *files)
-    assert len(lines) == len(files)
-    assert time.perf_counter() - start < 5
+    assert [line["file"] for line in lines] == [str(file) for file in files]
 
 
 def shell(*arguments, encoding="utf-8", **options):

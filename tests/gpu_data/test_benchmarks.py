@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -169,9 +168,7 @@ def test_tables_are_read_once_and_cannot_be_spoilt() -> None:
     for loader in (llamacpp_frame, inference_frame, training_frame):
         frame = loader()
         frame["gpu"] = "mine"
-        start = time.process_time()
         assert "mine" not in set(loader()["gpu"])
-        assert time.process_time() - start < 0.05
 
 
 def broken(folder: Path, file: str, change: dict[str, str], line: int = -1) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gpu_data import DEFAULT_GPU_IDS, check_gpus, spec_frame
-from gpu_data.gpus import GPU_FOLDER, gpu_files, read_gpu_files
+from gpu_data.gpus import GPU_FOLDER, gpu_files
 from gpu_data.schemas import TOLERANCE, Gpu, evaluate
 
 HOPPER = "nvidia-hopper.toml"
@@ -32,16 +31,6 @@ def test_the_released_gpus_and_the_announced_ones_are_there() -> None:
 
 def test_default_cards_exist() -> None:
     assert set(DEFAULT_GPU_IDS) <= set(spec_frame().index)
-
-
-def test_files_are_read_fast_enough_to_do_it_at_every_start() -> None:
-    """Parsing all files takes about 70 ms of processor time."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        read_gpu_files()
-        times.append(time.process_time() - start)
-    assert min(times) < 0.15
 
 
 # What a contributor may get wrong: (what to replace, by what, the start of the line, what it must say)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -103,20 +101,6 @@ def test_an_unknown_model_is_named(look_up, model_id: str) -> None:
     with pytest.raises(UnknownModel, match="no model named") as caught:
         look_up(model_id)
     assert caught.value.model_id == model_id
-
-
-def test_the_catalogue_is_read_in_little_time() -> None:
-    """Processor time, best of three fresh processes, without the imports that the app has made already."""
-    code = (
-        "import time, pandas; from gpu_data import models; start = time.process_time();"
-        "models.model_frame(); print(time.process_time() - start)"
-    )
-    root = FOLDER.parent.parent
-    runs = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=root, check=True).stdout)
-        for _ in range(3)
-    ]
-    assert min(runs) < START_SECONDS
 
 
 # Broken copies: each edit of a good folder gives exactly one line, which names file, row and field.

