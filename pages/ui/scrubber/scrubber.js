@@ -99,7 +99,8 @@ function build(root, kept) {
     parts.name.textContent = track.label;
     parts.input.max = track.stops.length - 1;
     const held = kept.active === name || name in kept.waiting;
-    parts.input.value = held ? nearest(track.stops, kept.at[name]) : track.index;
+    const index = held ? nearest(track.stops, kept.at[name]) : track.index;
+    if (Number(parts.input.value) !== index) parts.input.value = index; // written in a drag, it would end silently
     kept.at[name] = track.stops[parts.input.value];
     parts.value.textContent = track.texts[parts.input.value];
     parts.input.setAttribute("aria-valuetext", track.texts[parts.input.value]);
@@ -146,7 +147,11 @@ function slider(root, kept, parent, name) {
     const value = track.stops[input.value];
     if (value !== known) kept.send(name, value);
   };
-  input.onpointerdown = () => { byPointer = true; };
+  const lifted = () => setTimeout(() => { if (kept.active === name) release(); });
+  input.onpointerdown = () => {
+    byPointer = true;
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, lifted, { once: true });
+  };
   input.onkeydown = () => { byPointer = false; };
   input.oninput = () => {
     kept.active = name;
