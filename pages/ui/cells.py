@@ -95,22 +95,28 @@ def context_rows(
 
 
 def format_cells(
-    ways: Sequence[Support], verdict: np.ndarray, spare_bytes: np.ndarray, here: int | None
+    ways: Sequence[Support],
+    verdict: np.ndarray,
+    spare_bytes: np.ndarray,
+    here: int | None,
+    refused: Sequence[str],
 ) -> list[Cell]:
     """One GPU over all weight formats; `here` is the column of the reader's own choice.
+
+    `refused` says why a format is not possible where `spare_bytes` is infinite.
 
     Written for speed: over a thousand of these cells are made at every move of a slider.
     """
     possible = np.isfinite(spare_bytes)
     gib = np.rint(np.abs(np.where(possible, spare_bytes, 0)) / words.GIB).astype(np.int64).tolist()
     cells = []
-    for k, (how, state, whole, can) in enumerate(
-        zip(ways, verdict.tolist(), gib, possible.tolist(), strict=True)
+    for k, (how, state, whole, can, why) in enumerate(
+        zip(ways, verdict.tolist(), gib, possible.tolist(), refused, strict=True)
     ):
         if how.state == "no":
             cells.append(Cell(0, "no", "–", how.reason, "", k == here))
         elif not can:
-            cells.append(Cell(0, "no", "–", "The engine accepts no split over so many GPUs.", "", k == here))
+            cells.append(Cell(0, "no", "–", why, "", k == here))
         else:
             text = f"{MARKS[state]} {whole:,}{' s' if how.state == 'storage' else ''}"
             cells.append(Cell(state, how.state, text, how.reason, "", k == here))

@@ -156,6 +156,19 @@ def gpu_split() -> None:
     )
 
 
+def splits(scenario: Scenario) -> list[str]:
+    """Splits that the number of GPUs allows for at least one kind, and the one in use."""
+    devices = {workload.pinned(gpu, scenario.gpu_count).devices for gpu in scenario.gpus}
+    devices = devices or {scenario.gpu_count}
+    return [
+        split
+        for split in SPLITS
+        if split == scenario.split
+        or split not in workload.STAGES
+        or any(n % workload.STAGES[split] == 0 for n in devices)
+    ]
+
+
 def engine(scenario: Scenario) -> None:
     """The program that serves the model, and its options."""
     engines = catalogue.engines()
@@ -171,7 +184,11 @@ def engine(scenario: Scenario) -> None:
         return
     with options:
         state.control(
-            st.selectbox, "Split over several GPUs", "split", options=list(SPLITS), format_func=SPLITS.get
+            st.selectbox,
+            "Split over several GPUs",
+            "split",
+            options=splits(scenario),
+            format_func=SPLITS.__getitem__,
         )
         state.control(st.toggle, "Expert parallel", "expert_parallel", help="Whole experts per GPU (MoE).")
         state.control(

@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from calculators import memory
-from pages.ui import catalogue, grid, plain_table, state, words, workload
-from pages.ui.cells import Cell, Row, context_rows, format_cells
+from pages.ui import catalogue, grid, plain_table, state, tracks, words, workload
+from pages.ui.cells import Row, context_rows, format_cells
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
@@ -35,15 +35,30 @@ def badges(load: workload.Workload) -> None:
     if s.gpu_memory_utilization is not None:
         chosen.append(f"utilisation {s.gpu_memory_utilization:g}")
     st.markdown(" ".join(f":gray-badge[{text}]" for text in chosen))
+    if why := reserve_words(load):
+        st.caption(why)
+
+
+def reserve_words(load: workload.Workload) -> str:
+    """Why the engine takes more than the model needs; nothing where it takes what it needs."""
+    engine, share = load.engine, load.scenario.gpu_memory_utilization
+    if engine.split == "layers":
+        return ""
+    if share is None and "memory_share" in engine.parameters:
+        share = engine.number("memory_share")
+    part = "most" if share is None else f"{100 * share:.0f} %"
+    if engine.share_of == "free":
+        return (
+            f"{engine.label} fills {part} of the memory that is free once the model is loaded with KV cache."
+        )
+    rest = "fills what the model does not need with KV cache"
+    return f"{engine.label} takes {part} of the card at start and {rest}."
 
 
 def cautions(load: workload.Workload) -> None:
-    """Combinations that the engine does not read; the numbers then say what it would take."""
-    for fmt, what in ((load.weight_format, "weights"), (load.kv_format, "a KV cache")):
-        if not load.loads(fmt):
-            st.warning(
-                f"{load.engine.label} does not read {what} in {fmt.label}: this is what it would take."
-            )
+    """What the reader asked for that cannot be, or was assumed."""
+    if reason := load.unread(load.pinned):
+        st.warning(f"{reason}.")
     longest = load.architecture.max_position_embeddings
     if longest and load.scenario.max_model_len > longest:
         asked = words.count(load.scenario.max_model_len, "token")
@@ -83,11 +98,30 @@ def _promised(
     return None if isinstance(report, str) or report.verdict != memory.FITS else report
 
 
+def _readable(
+    load: workload.Workload, gpu: workload.PinnedGpu
+) -> tuple[str, dict[str, Any], memory.Report | None]:
+    """The nearest formats that the engine reads and with which it fits: (words, fields, report)."""
+    caches = [load.kv_format] if load.loads(load.kv_format) else load.near_caches()[:1]
+    weights = [load.weight_format] if load.loads(load.weight_format) else load.near_weights([gpu])
+    for fmt in weights:
+        for cache in caches:
+            fields = {"weight_format": fmt.id, "kv_cache_dtype": cache.id}
+            if report := _promised(load, gpu, fields):
+                said = [f"weights in {fmt.label}"] if fmt.id != load.weight_format.id else []
+                said += [f"KV cache in {cache.label}"] if cache.id != load.kv_format.id else []
+                return " and ".join(said), fields, report
+    return "", {}, None
+
+
 def changes(load: workload.Workload) -> None:
     """For each pinned GPU that is too small: the first single change that makes it fit."""
     caches = [fmt for fmt in catalogue.kv_formats().values() if load.loads(fmt)]
     lines = []
     for gpu in load.pinned:
+        if load.unread([gpu]):
+            lines.append((gpu, *_readable(load, gpu)))
+            continue
         deployment = load.deployment([gpu])
         if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
             continue
@@ -121,16 +155,13 @@ def _use_format(gpu: str, weight_format: str) -> None:
     state.put(weight_format=weight_format, gpus=tuple(dict.fromkeys((*state.last().gpus, gpu))))
 
 
-def format_matrix(load: workload.Workload) -> None:
-    """Every GPU against every weight format that the engine reads."""
-    scenario = load.scenario
-    ids = [g for g in catalogue.gpus().index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
-    gpus = sorted((workload.pinned(g, scenario.gpu_count) for g in ids), key=lambda g: -g.capacity_bytes)
-    formats = load.formats()
-    found: dict[str, list[Cell]] = {}
-    ways = {gpu.id: [load.support(gpu.id, fmt) for fmt in formats] for gpu in gpus}
+_Found = dict[str, tuple[list[int], list[float], list[str]]]  # GPU: verdict, bytes to spare, why not
+
+
+def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> _Found:
+    """Every GPU and format in one call, split as the engine does by default."""
+    scenario, found = load.scenario, {}
     layouts = {gpu.id: [load.layout(gpu.id, fmt) for fmt in formats] for gpu in gpus}
-    chosen = next((k for k, fmt in enumerate(formats) if fmt.id == scenario.weight_format), None)
     for group in load.same_devices(gpus):
         matrix = memory.fit_matrix(
             load.architecture,
@@ -146,20 +177,45 @@ def format_matrix(load: workload.Workload) -> None:
             [gpu.name for gpu in group],
             list(zip(*(layouts[gpu.id] for gpu in group), strict=True)),
         )
+        reasons = [reason or "" for reason in matrix.refused[0]]
         for i, gpu in enumerate(group):
-            found[gpu.id] = format_cells(
-                ways[gpu.id],
-                matrix.verdict[i, 0],
-                matrix.headroom_bytes[i, 0],
-                chosen if gpu.id in scenario.gpus else None,
-            )
+            found[gpu.id] = (matrix.verdict[i, 0], matrix.headroom_bytes[i, 0], reasons)
+    return found
+
+
+def _one_by_one(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> _Found:
+    """The same with a split of the reader's own, format by format."""
+    found: _Found = {gpu.id: ([], [], []) for gpu in gpus}
+    for fmt in formats:
+        then = workload.changed(load, weight_format=fmt.id)
+        for column in tracks.columns_of(then, gpus, load.scenario.max_model_len, load.scenario.concurrency):
+            verdict, spare, reasons = found[column.gpu.id]
+            verdict.append(int(column.verdict))
+            spare.append(-np.inf if column.refused else float(column.headroom))
+            reasons.append(column.refused or "")
+    return found
+
+
+def format_matrix(load: workload.Workload) -> None:
+    """Every GPU against every weight format that the engine reads; the reader's own choices stand first."""
+    scenario = load.scenario
+    ids = [g for g in catalogue.gpus().index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
+    gpus = sorted(
+        (workload.pinned(g, scenario.gpu_count) for g in ids),
+        key=lambda gpu: (gpu.id not in scenario.gpus, -gpu.capacity_bytes),
+    )
+    formats = sorted(load.formats(), key=lambda fmt: fmt.id != scenario.weight_format)
+    own = scenario.expert_parallel or (scenario.split != "auto" and load.engine.split != "layers")
+    blocked = not load.loads(load.kv_format) or not load.loads(load.weight_format)
+    numbers = (_one_by_one if own or blocked else _at_once)(load, gpus, formats)
     st.header("All GPUs by weight format", anchor=False)
     st.caption(
         f"{words.count(scenario.gpu_count, 'GPU')} of each kind, "
         f"{words.count(scenario.max_model_len, 'token')} for {words.count(scenario.concurrency, 'user')}, "
-        f"formats that {load.engine.label} reads. ✓ fits, ≈ tight, ✕ does not, with GiB to spare or short. "
-        "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
-        "A dash: the GPU cannot run it. Press a cell to use that GPU and format."
+        f"formats that {load.engine.label} reads; yours and your pinned GPUs first, scroll for the others. "
+        "✓ fits, ≈ tight, ✕ does not, with GiB to spare or short. "
+        "Hatched with an s: the GPU only stores the format and computes in 16 bits (smaller, not faster). "
+        "A dash: not possible. Press a cell to use that GPU and format."
     )
     grid.draw(
         "matrix",
@@ -167,7 +223,19 @@ def format_matrix(load: workload.Workload) -> None:
         "GPU",
         [(fmt.id, fmt.label) for fmt in formats],
         [
-            Row(gpu.id, gpu.name, words.gib(gpu.capacity_bytes), gpu.id in scenario.gpus, found[gpu.id])
+            Row(
+                gpu.id,
+                gpu.name,
+                words.gib(gpu.capacity_bytes),
+                gpu.id in scenario.gpus,
+                format_cells(
+                    [load.support(gpu.id, fmt) for fmt in formats],
+                    np.asarray(numbers[gpu.id][0]),
+                    np.asarray(numbers[gpu.id][1]),
+                    0 if gpu.id in scenario.gpus and formats[0].id == scenario.weight_format else None,
+                    numbers[gpu.id][2],
+                ),
+            )
             for gpu in gpus
         ],
         _use_format,
@@ -241,7 +309,9 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
         return
     plain_table.draw(
         "terms",
-        f"For the fullest of {gpu.title}, at the context and users chosen.",
+        f"{gpu.title}: the GPU that holds most, at the context and users chosen."
+        if gpu.devices > 1
+        else f"{gpu.title}, at the context and users chosen.",
         ("Term", "GiB", "Formula", "With numbers", "Source"),
         [
             (term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source)

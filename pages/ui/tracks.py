@@ -49,6 +49,7 @@ PARTS = ("Weights", "KV cache", "Activations", "Overhead")
 HEADROOM_OF_SCALE = (
     1.3  # the bars' scale reaches past the largest capacity, so that what does not fit is seen
 )
+_NO_LIMIT = ("too small even", "tight even")
 _STATES = ("does not fit", "tight", "fits")
 
 
@@ -132,6 +133,22 @@ def limits_of(load: workload.Workload, gpus: Sequence[workload.PinnedGpu]) -> di
     return found
 
 
+def _safe_tokens(tokens: int, shortest: int, window: int | None) -> str:
+    """How long a context is sure to fit; `shortest` is the verdict at the shortest stop."""
+    if not tokens:
+        return f"{_NO_LIMIT[shortest > 0]} at the shortest context"
+    if window and tokens >= window:
+        return f"safe up to its whole window of {words.count(window, 'token')}"
+    return f"safe up to {words.count(tokens, 'token')}"
+
+
+def _safe_users(users: int, alone: int) -> str:
+    """How many users are sure to fit; `alone` is the verdict for one."""
+    if not users:
+        return f"{_NO_LIMIT[alone > 0]} for one user"
+    return f"safe up to {words.count(users, 'user')}"
+
+
 def best_gpu(columns: Sequence[Column], stop: int) -> int:
     """The GPU of the sentence: the smallest that fits, else the smallest that is tight, else the nearest."""
     order = range(len(columns))
@@ -159,7 +176,8 @@ def sentence(
     state = int(best.verdict[stop])
     spare = words.gib(abs(best.headroom[stop]))
     if state == 2:
-        return 2, f"{what} fits on {where} with {spare} to spare, {reach[best.gpu.id]}{each}"
+        far = reach[best.gpu.id].replace("safe up", "safely up", 1)
+        return 2, f"{what} fits on {where} with {spare} to spare, {far}{each}"
     if state == 1:
         sign = "left" if best.headroom[stop] >= 0 else "too little"
         return 1, f"{what} is tight on {where}{each}: {spare} {sign}, less than the estimate can tell"
@@ -287,7 +305,7 @@ def _said(c: Column, stop: int) -> str:
 def _more(c: Column, stop: int, reach: Mapping[str, str]) -> str:
     if c.refused:
         return c.refused
-    return f"{words.gib(c.needed[stop])} needed · {reach[c.gpu.id]}"
+    return f"needs {words.gib(c.needed[stop])} · {reach[c.gpu.id]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,23 +324,17 @@ def build(load: workload.Workload) -> Tracks:
     by_tokens = columns_of(load, gpus, np.array(token_stops, dtype=np.int64), users)
     by_users = columns_of(load, gpus, tokens, np.array(user_stops, dtype=np.int64))
     limits = limits_of(load, gpus)
-    up_to_tokens = {
-        gpu: f"up to {words.count(limit.tokens, 'token')}" if limit.tokens else "no context is sure to fit"
-        for gpu, limit in limits.items()
-    }
-    up_to_users = {
-        gpu: f"up to {words.count(limit.users, 'user')}"
-        if limit.users
-        else "not even one user is sure to fit"
-        for gpu, limit in limits.items()
-    }
-    both = {
-        gpu: f"{up_to_tokens[gpu]} or {words.count(limit.users, 'user')}"
-        if limit.users
-        else up_to_tokens[gpu]
-        for gpu, limit in limits.items()
-    }
     window = load.architecture.max_position_embeddings
+    shortest = {c.gpu.id: int(c.verdict[0]) for c in by_tokens}
+    alone = {c.gpu.id: int(c.verdict[0]) for c in by_users}
+    safe_tokens = {gpu: _safe_tokens(limit.tokens, shortest[gpu], window) for gpu, limit in limits.items()}
+    safe_users = {gpu: _safe_users(limit.users, alone[gpu]) for gpu, limit in limits.items()}
+    both = {
+        gpu: f"{safe_tokens[gpu]} or {words.count(limit.users, 'user')}"
+        if limit.users and limit.tokens
+        else safe_tokens[gpu]
+        for gpu, limit in limits.items()
+    }
     each = f" for each of {users:,} users" if users > 1 else ""
     largest = max((gpu.capacity_bytes for gpu in gpus), default=words.GIB)
     best = by_tokens[best_gpu(by_tokens, token_stops.index(tokens))].gpu if by_tokens else None
@@ -338,6 +350,9 @@ def build(load: workload.Workload) -> Tracks:
             {
                 "name": c.gpu.title,
                 "memory": words.gib(c.gpu.capacity_bytes) + (" each" if c.gpu.devices > 1 else ""),
+                "remark": "runs as 16-bit: smaller, not faster"
+                if load.support(c.gpu.id, load.weight_format).state == "storage"
+                else "",
                 "capacity": round(c.gpu.capacity_bytes / words.GIB, 3),
                 "budget": round(float(c.budget[0]) / words.GIB, 3),
             }
@@ -351,7 +366,7 @@ def build(load: workload.Workload) -> Tracks:
                 stops=token_stops,
                 current=tokens,
                 noun="token",
-                reach=up_to_tokens,
+                reach=safe_tokens,
                 reach_here=both,
                 each=[each] * len(token_stops),
                 ticks=(1024, 4096, 16384, 65536, 262144, MAX_MODEL_LEN),
@@ -364,7 +379,7 @@ def build(load: workload.Workload) -> Tracks:
                 stops=user_stops,
                 current=users,
                 noun="user",
-                reach=up_to_users,
+                reach=safe_users,
                 reach_here=both,
                 each=[f" at {words.count(tokens, 'token')} each"] * len(user_stops),
                 ticks=(1, 4, 16, 64, 256, MAX_CONCURRENCY),

@@ -51,6 +51,11 @@ def cut(text: str, most: int = MOST_FOREIGN) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def either(names: Sequence[str]) -> str:
+    """Names to choose from: a or b."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def plain(text: str) -> str:
     """A sentence that may quote a pasted config, with nothing left that Markdown would act on."""
     short = cut(" ".join(text[: 4 * MOST_SAID].split()), MOST_SAID)

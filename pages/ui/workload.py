@@ -12,13 +12,20 @@ import numpy as np
 
 from calculators import memory
 from calculators.architecture import Architecture, ConfigRefused, params_active, params_total, read_config
-from calculators.formats import FormatRefused, Support, engine_layout, support, weights_bytes
+from calculators.formats import (
+    FormatRefused,
+    Support,
+    engine_layout,
+    kv_bytes_per_element,
+    support,
+    weights_bytes,
+)
 from calculators.scenario import Scenario
 from gpu_data import engines as engine_data
 from gpu_data import models as model_data
 from pages.ui import catalogue, words
 
-_STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
+STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +119,31 @@ class Workload:
             swa_full=s.swa_full,
         )
 
+    def unread(self, gpus: Sequence[PinnedGpu] = ()) -> str | None:
+        """Why the engine cannot take the formats chosen, with the nearest that it can; None when it can."""
+        for fmt, what, near in (
+            (self.weight_format, "weights", self.near_weights),
+            (self.kv_format, "a KV cache", self.near_caches),
+        ):
+            if not self.loads(fmt):
+                other = next(iter(near(gpus)), None)
+                way = f"; choose {other.label}" if other else ""
+                return f"{self.engine.label} does not read {what} in {fmt.label}{way}"
+        return None
+
+    def near_weights(self, gpus: Sequence[PinnedGpu] = ()) -> list[Any]:
+        """Weight formats that the engine reads and the GPUs run, next in size to the one chosen first."""
+        able = _by_nearness(self.architecture, self.weight_format.id, self.engine.algorithm)
+        formats = (catalogue.weight_formats()[one] for one in able)
+        return [fmt for fmt in formats if all(self.support(gpu.id, fmt).state != "no" for gpu in gpus)]
+
+    def near_caches(self, gpus: Sequence[PinnedGpu] = ()) -> list[Any]:
+        """Cache formats that the engine reads, next in size to the one chosen first."""
+        head_dim = self.architecture.head_dim or 1
+        now = kv_bytes_per_element(self.kv_format, head_dim)
+        able = [fmt for fmt in catalogue.kv_formats().values() if self.loads(fmt)]
+        return sorted(able, key=lambda fmt: abs(kv_bytes_per_element(fmt, head_dim) - now))
+
     def parallel(self, devices: int) -> tuple[int, int] | str:
         """(tensor_parallel_size, pipeline_parallel_size) for so many devices, or why not."""
         split = self.scenario.split
@@ -120,10 +152,21 @@ class Workload:
             if fleet is None:
                 return reason or "the engine accepts no split over so many GPUs"
             return fleet.tensor_parallel_size, fleet.pipeline_parallel_size
-        stages = devices if split == "pipeline" else _STAGES.get(split, 1)
+        stages = devices if split == "pipeline" else STAGES.get(split, 1)
         if devices % stages:
             return f"{devices} GPUs cannot be cut into {stages} pipeline stages of equal width"
-        return devices // stages, stages
+        tensor = devices // stages
+        allowed = memory.allowed_tensor_parallel_sizes(
+            self.architecture, max(8, tensor), self.weight_format, self.scenario.expert_parallel
+        )
+        if reason := allowed[tensor]:
+            good = [size for size, why in allowed.items() if why is None]
+            below, above = max(n for n in good if n < tensor), next((n for n in good if n > tensor), None)
+            counts = [f"{n * stages:,}" for n in (below, above) if n and n * stages > 1]
+            ways = ["pipeline stages"] if stages == 1 else []
+            ways += [f"{words.either(counts)} GPUs"] if counts else []
+            return f"{reason}; use {', or '.join(ways)}"
+        return tensor, stages
 
     def deployment(
         self, gpus: Sequence[PinnedGpu], tokens: Any = None, users: Any = None
@@ -134,7 +177,7 @@ class Workload:
         arrays that broadcast against it.
         """
         s = self.scenario
-        parallel = self.parallel(gpus[0].devices)
+        parallel = self.unread(gpus) or self.parallel(gpus[0].devices)
         if isinstance(parallel, str):
             return parallel
         first = gpus[0]
@@ -217,6 +260,20 @@ class Workload:
 def _native(model: str, config_json: str) -> Architecture | None:
     """The checkpoint that decides a format, where one does."""
     return pasted_architecture(config_json) if config_json else architecture(model) if model else None
+
+
+@lru_cache(maxsize=256)
+def _by_nearness(arch: Architecture, format_id: str, algorithm: str) -> tuple[str, ...]:
+    """Weight formats that the engine reads, by how far their size is from that of one format."""
+    sizes = {}
+    for fmt in catalogue.weight_formats().values():
+        if fmt.id == format_id or not fmt.engines or algorithm in fmt.engines:
+            try:
+                sizes[fmt.id] = weights_bytes(arch, fmt).total_bytes
+            except FormatRefused:
+                continue
+    now = sizes.pop(format_id, 0)
+    return tuple(sorted(sizes, key=lambda other: abs(sizes[other] - now)))
 
 
 @lru_cache(maxsize=16384)

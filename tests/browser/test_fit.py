@@ -378,6 +378,19 @@ def test_a_cell_of_the_map_goes_there(page: Page, server: str) -> None:
     assert page.locator(USERS).get_attribute("aria-valuetext") == "4 users"
 
 
+def test_a_cell_is_reached_and_pressed_by_keyboard(page: Page, server: str) -> None:
+    opened(page, server)
+    cells = page.locator(".st-key-context-map td")
+    assert cells.evaluate_all("cells => cells.filter((cell) => cell.tabIndex === 0).length") == 1
+    page.locator(".st-key-context-map td[data-here='1']").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("ctx=16384&users=2"))
+    settled(page)
+    agree(page, ctx="16384", users="2")
+
+
 @pytest.mark.parametrize("width", [390, 820])
 def test_nothing_scrolls_sideways(profile: Profile, server: str, width: int) -> None:
     page = opened(profile(width, 844, has_touch=True, is_mobile=width == 390).new_page(), server)

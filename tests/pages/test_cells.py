@@ -62,7 +62,7 @@ def test_all_or_nothing_fits() -> None:
 def test_a_format_says_how_the_gpu_runs_it() -> None:
     ways = [Support(state, "why", "source") for state in ("native", "storage", "no", "native")]
     spare = np.array([12.4 * GIB, -12.4 * GIB, 12.4 * GIB, -np.inf])
-    cells = format_cells(ways, np.array([2, 0, 2, 0]), spare, 1)
+    cells = format_cells(ways, np.array([2, 0, 2, 0]), spare, 1, ["", "", "", "no split"])
     assert [cell.text for cell in cells] == ["✓ 12", "✕ 12 s", "–", "–"]
     assert "split" in cells[-1].why
     assert [cell.here for cell in cells] == [False, True, False, False]

@@ -318,6 +318,15 @@ def test_a_format_that_the_engine_does_not_read_is_said_so() -> None:
     assert "does not read weights in GGUF Q4_K_M" in shown(opened({"weights": "gguf-q4_k_m"}))
 
 
+def test_the_nearest_format_that_the_engine_reads_is_one_press_away() -> None:
+    app = opened({"engine": "llama.cpp", "gpus": "h100-sxm5-80gb"})
+    assert scenario(app).weight_format == "awq-int4"  # nothing was changed silently
+    app.button(key="apply-h100-sxm5-80gb").click().run()
+    assert not app.exception
+    assert scenario(app).weight_format.startswith("gguf-")
+    assert "does not read" not in shown(app)
+
+
 def test_a_context_past_the_model_s_window_is_said_so() -> None:
     assert "own window" in shown(opened({"model": "llama-2-7b", "ctx": "32768"}))
 

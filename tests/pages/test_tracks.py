@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calculators import memory
 from calculators.scenario import Scenario
-from pages.ui import tracks, words, workload
+from pages.ui import controls, fit_views, tracks, words, workload
 
 
 def built(**fields: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_the_sentence_is_about_the_smallest_gpu_that_fits() -> None:
     fitting = [gpu for gpu, state in zip(data["gpus"], track["verdicts"][here], strict=True) if state == 2]
     smallest = min(fitting, key=lambda gpu: gpu["capacity"])
     assert f"Llama 3.1 8B Instruct in BF16 fits on {smallest['name']} with " in track["sentences"][here]
-    assert "GiB to spare, up to " in track["sentences"][here]
+    assert "GiB to spare, safely up to " in track["sentences"][here]
 
 
 def test_a_split_that_the_engine_refuses_is_said_with_its_reason() -> None:
@@ -102,6 +102,111 @@ def test_a_split_that_the_engine_refuses_is_said_with_its_reason() -> None:
 def test_stages_that_do_not_divide_the_gpus_are_said() -> None:
     track = built(gpu_count=3, split="pp2")["tracks"]["context"]
     assert "cannot be cut into 2 pipeline stages" in track["more"][0][0]
+
+
+def test_a_refused_split_names_the_way_out() -> None:
+    more = built(gpu_count=3, split="tensor")["tracks"]["context"]["more"][0][0]
+    assert more.endswith("use pipeline stages, or 2 or 4 GPUs")
+    assert built(gpu_count=6, split="pp2")["tracks"]["context"]["more"][0][0].endswith("use 4 or 8 GPUs")
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"engine": "llama.cpp"}, "llama.cpp does not read weights in AWQ INT4; choose GGUF"),
+        ({"weight_format": "gguf-q4_k_m"}, "vLLM does not read weights in GGUF Q4_K_M; choose "),
+        ({"kv_cache_dtype": "q4_0"}, "vLLM does not read a KV cache in Q4_0; choose "),
+    ],
+)
+def test_a_format_that_the_engine_does_not_read_never_fits(fields: dict[str, str], says: str) -> None:
+    data = built(**fields)
+    for track in data["tracks"].values():
+        assert set(track["best"]) == {0}
+        assert all(says in text for text in track["sentences"])
+        assert {state for states in track["verdicts"] for state in states} == {0}
+
+
+def test_the_reach_is_never_past_the_model_s_own_window() -> None:
+    data = built(model="llama-2-7b", weight_format="bf16", gpus=("h200-sxm-141gb",), max_model_len=1024)
+    track = data["tracks"]["context"]
+    assert "safely up to its whole window of 4,096 tokens" in track["sentences"][track["index"]]
+
+
+def test_no_safe_context_is_said_as_tight_or_too_small() -> None:
+    data = built(model="llama-3.3-70b", weight_format="bf16", gpus=("rtx-4090-24gb",))
+    assert data["tracks"]["context"]["more"][0][0].endswith("too small even at the shortest context")
+    assert data["tracks"]["users"]["more"][1][0].endswith("too small even for one user")
+
+
+def test_a_gpu_that_only_stores_the_format_says_so() -> None:
+    load = workload.load(Scenario(weight_format="fp8", gpus=("a100-sxm4-80gb", "h100-sxm5-80gb")))
+    assert [gpu["remark"] for gpu in tracks.build(load).data["gpus"]] == [
+        "runs as 16-bit: smaller, not faster",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("weights", ["awq-int4", "fp8", "bf16", "nvfp4", "mxfp4"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_gpu_s_numbers_do_not_depend_on_what_is_pinned_beside_it(weights: str, order: int) -> None:
+    gpus = ("a100-sxm4-80gb", "h100-sxm5-80gb")[::order]
+    together = built(weight_format=weights, gpus=gpus)["tracks"]["context"]
+    for i, gpu in enumerate(gpus):
+        alone = built(weight_format=weights, gpus=(gpu,))["tracks"]["context"]
+        for name in ("needed", "reserved", "verdicts", "said", "more"):
+            assert [at[i] for at in together[name]] == [at[0] for at in alone[name]], name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gpu_count": 2},
+        {"gpu_count": 4, "split": "pp2"},
+        {"gpu_count": 2, "split": "pipeline"},
+        {"gpu_count": 3, "split": "tensor"},
+        {"gpu_count": 4, "model": "mixtral-8x7b", "expert_parallel": True},
+        {"engine": "llama.cpp"},
+        {"engine": "sglang", "gpu_count": 2},
+    ],
+)
+def test_the_matrix_says_what_the_verdict_says(
+    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(
+        fit_views.grid, "draw", lambda *args, **_: drawn.update(columns=args[3], rows=args[4])
+    )
+    load = workload.load(Scenario(**fields))
+    fit_views.format_matrix(load)
+    track = tracks.build(load).data["tracks"]["context"]
+    here, pinned = track["index"], load.scenario.gpus
+    assert drawn["columns"][0][0] == load.weight_format.id
+    rows = {row.id: row for row in drawn["rows"][: len(pinned)]}
+    assert set(rows) == set(pinned)
+    for i, gpu in enumerate(pinned):
+        cell = rows[gpu].cells[0]
+        if cell.how != "no":
+            assert cell.state == track["verdicts"][here][i]
+        else:
+            assert track["said"][here][i] == "not possible"
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"),
+    [("vllm", "takes 92 % of the card at start"), ("tensorrt-llm", "% of the memory that is free")],
+)
+def test_why_an_engine_takes_more_than_needed_is_said(engine: str, says: str) -> None:
+    assert says in fit_views.reserve_words(workload.load(Scenario(engine=engine)))
+    assert fit_views.reserve_words(workload.load(Scenario(engine="llama.cpp"))) == ""
+    half = workload.load(Scenario(gpu_memory_utilization=0.5))
+    assert "takes 50 % of the card" in fit_views.reserve_words(half)
+
+
+def test_only_stages_that_divide_the_gpus_are_offered() -> None:
+    assert "pp2" not in controls.splits(Scenario(gpu_count=3))
+    assert {"pp2", "pp4"} <= set(controls.splits(Scenario(gpu_count=4)))
+    assert "pp8" not in controls.splits(Scenario(gpu_count=4))
+    assert "pp2" in controls.splits(Scenario(gpu_count=3, split="pp2"))  # a link's own choice stays in sight
 
 
 def test_no_pinned_gpu_is_no_error() -> None:

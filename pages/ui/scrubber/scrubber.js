@@ -69,6 +69,7 @@ function build(root, kept) {
       const row = make("div", bars, { class: "row", role: "group", "aria-label": gpu.name });
       const head = make("div", row, { class: "who" }, gpu.name);
       const memoryNote = make("small", head);
+      const remark = make("small", head);
       const bar = make("div", row, { class: "bar", "aria-hidden": "true" });
       const stack = make("div", bar, { class: "stack" });
       const parts = data.parts.map((_, i) => make("i", stack, { "data-part": i }));
@@ -79,7 +80,7 @@ function build(root, kept) {
       const said = make("div", row, { class: "said" });
       const strong = make("b", said);
       const small = make("small", said);
-      return { row, memoryNote, parts, held, limit, cap, over, strong, small };
+      return { row, memoryNote, remark, parts, held, limit, cap, over, strong, small };
     });
 
     const sliders = root.querySelector("[data-sliders]");
@@ -90,6 +91,7 @@ function build(root, kept) {
   data.gpus.forEach((gpu, i) => {
     const row = kept.rows[i];
     row.memoryNote.textContent = gpu.memory;
+    row.remark.textContent = gpu.remark;
     row.cap.style.insetInlineStart = percent((100 * gpu.capacity) / data.scale);
     row.limit.style.insetInlineStart = percent((100 * gpu.budget) / data.scale);
     row.limit.hidden = gpu.budget >= gpu.capacity;
