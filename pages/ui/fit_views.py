@@ -57,8 +57,6 @@ def reserve_words(load: workload.Workload) -> str:
 
 def cautions(load: workload.Workload) -> None:
     """What the reader asked for that cannot be, or was assumed."""
-    if reason := load.unread(load.pinned):
-        st.warning(f"{reason}.")
     longest = load.architecture.max_position_embeddings
     if longest and load.scenario.max_model_len > longest:
         asked = words.count(load.scenario.max_model_len, "token")
@@ -101,9 +99,10 @@ def _promised(
 def _readable(
     load: workload.Workload, gpu: workload.PinnedGpu
 ) -> tuple[str, dict[str, Any], memory.Report | None]:
-    """The nearest formats that the engine reads and with which it fits: (words, fields, report)."""
+    """The nearest formats that engine and GPU can run and with which it fits: (words, fields, report)."""
     caches = [load.kv_format] if load.loads(load.kv_format) else load.near_caches()[:1]
-    weights = [load.weight_format] if load.loads(load.weight_format) else load.near_weights([gpu])
+    runs = load.loads(load.weight_format) and load.support(gpu.id, load.weight_format).state != "no"
+    weights = [load.weight_format] if runs else load.near_weights([gpu])
     for fmt in weights:
         for cache in caches:
             fields = {"weight_format": fmt.id, "kv_cache_dtype": cache.id}
@@ -119,7 +118,7 @@ def changes(load: workload.Workload) -> None:
     caches = [fmt for fmt in catalogue.kv_formats().values() if load.loads(fmt)]
     lines = []
     for gpu in load.pinned:
-        if load.unread([gpu]):
+        if load.barred(gpu):
             lines.append((gpu, *_readable(load, gpu)))
             continue
         deployment = load.deployment([gpu])

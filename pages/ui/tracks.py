@@ -351,7 +351,7 @@ def build(load: workload.Workload) -> Tracks:
                 "name": c.gpu.title,
                 "memory": words.gib(c.gpu.capacity_bytes) + (" each" if c.gpu.devices > 1 else ""),
                 "remark": "runs as 16-bit: smaller, not faster"
-                if load.support(c.gpu.id, load.weight_format).state == "storage"
+                if not c.refused and load.support(c.gpu.id, load.weight_format).state == "storage"
                 else "",
                 "capacity": round(c.gpu.capacity_bytes / words.GIB, 3),
                 "budget": round(float(c.budget[0]) / words.GIB, 3),

@@ -131,6 +131,11 @@ class Workload:
                 return f"{self.engine.label} does not read {what} in {fmt.label}{way}"
         return None
 
+    def barred(self, gpu: PinnedGpu) -> str | None:
+        """Why engine or GPU cannot run the formats chosen, whatever the memory; None when they can."""
+        way = self.support(gpu.id, self.weight_format)
+        return self.unread([gpu]) or (way.reason if way.state == "no" else None)
+
     def near_weights(self, gpus: Sequence[PinnedGpu] = ()) -> list[Any]:
         """Weight formats that the engine reads and the GPUs run, next in size to the one chosen first."""
         able = _by_nearness(self.architecture, self.weight_format.id, self.engine.algorithm)
@@ -177,7 +182,7 @@ class Workload:
         arrays that broadcast against it.
         """
         s = self.scenario
-        parallel = self.unread(gpus) or self.parallel(gpus[0].devices)
+        parallel = self.barred(gpus[0]) or self.parallel(gpus[0].devices)
         if isinstance(parallel, str):
             return parallel
         first = gpus[0]
@@ -206,11 +211,14 @@ class Workload:
         )
 
     def alike(self, gpus: Sequence[PinnedGpu]) -> list[list[PinnedGpu]]:
-        """GPUs that one vectorised call can take: same devices, kind of memory and layout of the weights."""
-        groups: dict[tuple[int, bool, int], list[PinnedGpu]] = {}
+        """GPUs that one vectorised call can take: same devices, kind of memory and layout of the weights.
+
+        Those on which the formats cannot run stand apart, each with others of the same reason.
+        """
+        groups: dict[tuple[int, bool, int, str | None], list[PinnedGpu]] = {}
         for gpu in gpus:
             layout = self.layout(gpu.id, self.weight_format)
-            groups.setdefault((gpu.devices, gpu.unified, id(layout)), []).append(gpu)
+            groups.setdefault((gpu.devices, gpu.unified, id(layout), self.barred(gpu)), []).append(gpu)
         return list(groups.values())
 
     @staticmethod

@@ -167,6 +167,8 @@ def test_a_gpu_s_numbers_do_not_depend_on_what_is_pinned_beside_it(weights: str,
         {"gpu_count": 4, "model": "mixtral-8x7b", "expert_parallel": True},
         {"engine": "llama.cpp"},
         {"engine": "sglang", "gpu_count": 2},
+        {"weight_format": "fp8", "gpus": ("apple-m3-ultra", "v100-sxm2-32gb", "h100-sxm5-80gb")},
+        {"kv_cache_dtype": "q4_0"},
     ],
 )
 def test_the_matrix_says_what_the_verdict_says(
