@@ -99,7 +99,7 @@ def lacking(choice: Choice, precision: Precision) -> list[str]:
         return []
     return [
         f"No {precision.label} units: {listed(absent, 6)}. Such a card can at best store {precision.label} "
-        "weights (smaller, not faster) and computes in a wider type."
+        "weights (less to move, no faster arithmetic) and computes in a wider type."
     ]
 
 

@@ -213,7 +213,7 @@ def format_matrix(load: workload.Workload) -> None:
         f"{words.count(scenario.max_model_len, 'token')} for {words.count(scenario.concurrency, 'user')}, "
         f"formats that {load.engine.label} reads; yours and your pinned GPUs first, scroll for the others. "
         "✓ fits, ≈ tight, ✕ does not, with GiB to spare or short. "
-        "Hatched with an s: the GPU only stores the format and computes in 16 bits (smaller, not faster). "
+        "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
         "A dash: not possible. Press a cell to use that GPU and format."
     )
     grid.draw(

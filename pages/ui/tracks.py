@@ -350,7 +350,7 @@ def build(load: workload.Workload) -> Tracks:
             {
                 "name": c.gpu.title,
                 "memory": words.gib(c.gpu.capacity_bytes) + (" each" if c.gpu.devices > 1 else ""),
-                "remark": "runs as 16-bit: smaller, not faster"
+                "remark": "stored smaller, computed in 16-bit"
                 if not c.refused and load.support(c.gpu.id, load.weight_format).state == "storage"
                 else "",
                 "capacity": round(c.gpu.capacity_bytes / words.GIB, 3),

@@ -141,7 +141,7 @@ def test_no_safe_context_is_said_as_tight_or_too_small() -> None:
 def test_a_gpu_that_only_stores_the_format_says_so() -> None:
     load = workload.load(Scenario(weight_format="fp8", gpus=("a100-sxm4-80gb", "h100-sxm5-80gb")))
     assert [gpu["remark"] for gpu in tracks.build(load).data["gpus"]] == [
-        "runs as 16-bit: smaller, not faster",
+        "stored smaller, computed in 16-bit",
         "",
     ]
 
