@@ -27,22 +27,28 @@ export default function ({ parentElement, data, setTriggerValue }) {
     kept.rows = data.rows.map(() => {
       const line = make("tr", body);
       const head = make("th", line, { scope: "row" });
-      return { line, name: make("span", head), note: make("small", head), cells: data.columns.map(() => make("td", line)) };
+      return { line, name: make("span", head), note: make("small", head), cells: data.columns.map(() => make("td", line, { tabindex: -1 })), seen: data.columns.map(() => ({})) };
     });
   }
+  kept.data = data;
+  kept.press = (row, column) => setTriggerValue("chosen", { row, column });
   data.rows.forEach((row, i) => {
-    const { line, name, note, cells } = kept.rows[i];
+    const { line, name, note, cells, seen } = kept.rows[i];
     line.dataset.strong = row.strong ? 1 : 0;
-    name.textContent = row.name;
-    note.textContent = row.note;
-    cells.forEach((cell, k) => {
-      const [state, how, text, why, edge, here] = row.cells[k];
-      if (cell.textContent !== text) cell.textContent = text;
+    if (name.textContent !== row.name) name.textContent = row.name;
+    if (note.textContent !== row.note) note.textContent = row.note;
+    // Over a thousand cells change at every release: what stays the same is not written again.
+    row.cells.forEach((value, k) => {
+      const [state, how, text, why, edge, here] = value;
+      const cell = cells[k];
+      const look = `${state}|${how}|${edge}|${here}|${data.reasons[why] ?? ""}`;
+      if (seen[k].text !== text) cell.textContent = seen[k].text = text;
+      if (seen[k].look === look) return;
+      seen[k].look = look;
       Object.assign(cell.dataset, { state, how, edge, here });
       cell.title = data.reasons[why] ?? "";
       if (how === "no") cell.setAttribute("aria-disabled", "true");
       else cell.removeAttribute("aria-disabled");
-      cell.onclick = how === "no" ? null : () => setTriggerValue("chosen", { row: row.id, column: data.columns[k] });
     });
   });
   walk(table, kept, data);
@@ -54,8 +60,10 @@ const within = (value, size) => Math.max(0, Math.min(size - 1, value));
 function walk(table, kept, data) {
   const cells = kept.rows.map((row) => row.cells);
   const tab = (i, k) => {
-    for (const row of cells) for (const cell of row) if (cell.tabIndex === 0 || !cell.hasAttribute("tabindex")) cell.tabIndex = -1;
-    if (cells[i]?.[k]) cells[i][k].tabIndex = 0;
+    const chosen = cells[i]?.[k];
+    if (kept.chosen && kept.chosen !== chosen) kept.chosen.tabIndex = -1;
+    if (chosen && chosen.tabIndex !== 0) chosen.tabIndex = 0;
+    kept.chosen = chosen;
     kept.place = [i, k];
   };
   if (!kept.place || !cells[kept.place[0]]?.[kept.place[1]]) {
@@ -85,6 +93,9 @@ function walk(table, kept, data) {
   };
   table.onclick = (event) => {
     const cell = event.target.closest("td");
-    if (cell) tab(...placeOf(cell));
+    if (!cell) return;
+    const [i, k] = placeOf(cell);
+    tab(i, k);
+    if (cell.dataset.how !== "no") kept.press(kept.data.rows[i].id, kept.data.columns[k]);
   };
 }
