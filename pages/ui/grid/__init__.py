@@ -11,6 +11,7 @@ import streamlit as st
 from pages.ui.cells import Row
 
 _FOLDER = Path(__file__).parent
+_HOWS = {"native": "n", "storage": "s", "no": "-"}  # one letter a cell: a message holds over a thousand
 
 _component = st.components.v2.component(
     "headroom.grid",
@@ -57,10 +58,12 @@ def draw(
                     "name": row.name,
                     "note": row.note,
                     "strong": row.strong,
-                    "cells": [
-                        [state, how, text, number[why], edge, int(here)]
-                        for state, how, text, why, edge, here in row.cells
-                    ],
+                    "states": [cell.state for cell in row.cells],
+                    "hows": "".join(_HOWS[cell.how] for cell in row.cells),
+                    "texts": [cell.text for cell in row.cells],
+                    "whys": [number[cell.why] for cell in row.cells],
+                    "edges": [cell.edge for cell in row.cells] if any(c.edge for c in row.cells) else None,
+                    "here": next((k for k, cell in enumerate(row.cells) if cell.here), -1),
                 }
                 for row in rows
             ],

@@ -1,6 +1,7 @@
 // A table of states. Python decided every cell; this writes them down and tells which one was pressed.
 // One cell can be tabbed to; arrow keys, Home and End walk from it, Enter or space presses.
 const memory = new WeakMap();
+const HOWS = { n: "native", s: "storage", "-": "no" };
 
 const make = (tag, parent, attributes = {}, text = "") => {
   const node = document.createElement(tag);
@@ -30,6 +31,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
       return { line, name: make("span", head), note: make("small", head), cells: data.columns.map(() => make("td", line, { tabindex: -1 })), seen: data.columns.map(() => ({})) };
     });
   }
+  const reasons = data.reasons.join("\n");
+  if (kept.reasons !== reasons) for (const { seen } of kept.rows) for (const cell of seen) cell.look = null;
+  kept.reasons = reasons;
   kept.data = data;
   kept.press = (row, column) => setTriggerValue("chosen", { row, column });
   data.rows.forEach((row, i) => {
@@ -38,15 +42,19 @@ export default function ({ parentElement, data, setTriggerValue }) {
     if (name.textContent !== row.name) name.textContent = row.name;
     if (note.textContent !== row.note) note.textContent = row.note;
     // Over a thousand cells change at every release: what stays the same is not written again.
-    row.cells.forEach((value, k) => {
-      const [state, how, text, why, edge, here] = value;
+    row.texts.forEach((text, k) => {
       const cell = cells[k];
-      const look = `${state}|${how}|${edge}|${here}|${data.reasons[why] ?? ""}`;
+      const state = row.states[k];
+      const how = HOWS[row.hows[k]];
+      const why = row.whys[k];
+      const edge = row.edges?.[k] ?? "";
+      const here = row.here === k ? 1 : 0;
+      const look = `${state}|${how}|${edge}|${here}|${why}`;
       if (seen[k].text !== text) cell.textContent = seen[k].text = text;
       if (seen[k].look === look) return;
       seen[k].look = look;
       Object.assign(cell.dataset, { state, how, edge, here });
-      cell.title = data.reasons[why] ?? "";
+      cell.title = data.reasons[why];
       if (how === "no") cell.setAttribute("aria-disabled", "true");
       else cell.removeAttribute("aria-disabled");
     });
@@ -67,8 +75,8 @@ function walk(table, kept, data) {
     kept.place = [i, k];
   };
   if (!kept.place || !cells[kept.place[0]]?.[kept.place[1]]) {
-    const mine = data.rows.findIndex((row) => row.cells.some((cell) => cell[5]));
-    kept.place = mine < 0 ? [0, 0] : [mine, data.rows[mine].cells.findIndex((cell) => cell[5])];
+    const mine = data.rows.findIndex((row) => row.here >= 0);
+    kept.place = mine < 0 ? [0, 0] : [mine, data.rows[mine].here];
   }
   tab(...kept.place);
   const placeOf = (cell) => {
