@@ -316,22 +316,25 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
             (term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source)
             for term in report.terms
         ],
+        (
+            f"Needed: {words.gib(float(report.needed_bytes))}; reserved by the engine in the end: "
+            f"{words.gib(float(report.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
+            f"Error band of the need: {words.gib(float(report.need_low_bytes))} to "
+            f"{words.gib(float(report.need_high_bytes))}, {band_words(load)}. The cache is counted; weights "
+            "and work are estimated. “Tight” means that the limit lies inside the band.",
+            f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
+            *(f"Assumed: {words.cut(text, words.MOST_SAID)}" for text in report.assumptions),
+        ),
     )
-    st.markdown(
-        "\n".join(
-            f"- {line}"
-            for line in (
-                f"Needed: {words.gib(float(report.needed_bytes))}; reserved by the engine in the end: "
-                f"{words.gib(float(report.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
-                f"Error band of the need: {words.gib(float(report.need_low_bytes))} to "
-                f"{words.gib(float(report.need_high_bytes))}, from measured runs of {load.engine.label}, two "
-                "of three of which lie inside. The cache is counted; weights and work are estimated. “Tight” "
-                "means that the limit lies inside the band.",
-                f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
-                *(f"Assumed: {words.plain(text)}" for text in report.assumptions),
-            )
-        )
-    )
+
+
+def band_words(load: workload.Workload) -> str:
+    """What an error band rests on; an engine with few measured runs borrows that of all engines."""
+    band, engine = load.band, load.engine
+    setups = words.count(band.rows, "measured setup")
+    if band.family == engine.family:
+        return f"from {setups} of {engine.label}, two of three of which lie inside"
+    return f"from {setups} of all engines, because too few of {engine.label} were measured"
 
 
 def basis_words(basis: str) -> str:

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.models import model_config
-from pages.ui import link, tracks, workload
+from pages.ui import fit_views, link, tracks, workload
 
 APP = str(Path(__file__).resolve().parents[2] / "app.py")
 
@@ -332,3 +332,11 @@ def test_what_every_page_needs_is_out_of_the_garbage_collector_s_sight() -> None
 
     opened()
     assert gc.get_freeze_count() > 100_000
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"), [("vllm", "of vLLM"), ("tensorrt-llm", "too few of TensorRT-LLM")]
+)
+def test_a_borrowed_error_band_is_called_borrowed(engine: str, says: str) -> None:
+    load = workload.load(Scenario(engine=engine))
+    assert says in fit_views.band_words(load)

@@ -11,14 +11,26 @@ _FOLDER = Path(__file__).parent
 
 _component = st.components.v2.component(
     "headroom.plain_table",
-    html="<div><table>\n<caption></caption><thead></thead><tbody></tbody></table></div>",
+    html="<div><table>\n<caption></caption><thead></thead><tbody></tbody></table><ul></ul></div>",
     css=(_FOLDER / "plain_table.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "plain_table.js").read_text(encoding="utf-8"),
 )
 
 
-def draw(key: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Mount the table; the first cell of a row names it."""
+def draw(
+    key: str,
+    caption: str,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str] = (),
+) -> None:
+    """Mount the table; the first cell of a row names it, `notes` stand below as a list."""
     _component(
-        key=key, data={"caption": caption, "titles": list(titles), "rows": [list(row) for row in rows]}
+        key=key,
+        data={
+            "caption": caption,
+            "titles": list(titles),
+            "rows": [list(row) for row in rows],
+            "notes": list(notes),
+        },
     )

@@ -1,23 +1,34 @@
-// Rows of text, set by textContent only.
-const make = (tag, parent, attributes, text) => {
+// Rows of text, set by textContent only. Nodes are kept and a text is written only where it changed.
+const make = (tag, parent, attributes = {}) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.textContent = text;
   parent.append(node);
   return node;
+};
+const write = (node, text) => {
+  if (node.textContent !== text) node.textContent = text;
+};
+const lines = (parent, count, add) => {
+  while (parent.children.length > count) parent.lastChild.remove();
+  while (parent.children.length < count) add();
+  return [...parent.children];
 };
 
 export default function ({ parentElement, data }) {
   const table = parentElement.querySelector("table");
-  table.caption.textContent = data.caption;
-  table.tHead.replaceChildren();
-  const titles = make("tr", table.tHead, {}, "");
-  for (const text of data.titles) make("th", titles, { scope: "col" }, text);
+  write(table.caption, data.caption);
+  const [titles] = lines(table.tHead, 1, () => make("tr", table.tHead));
+  lines(titles, data.titles.length, () => make("th", titles, { scope: "col" })).forEach((cell, k) => write(cell, data.titles[k]));
   const body = table.tBodies[0];
-  body.replaceChildren();
-  for (const [name, ...cells] of data.rows) {
-    const row = make("tr", body, {}, "");
-    make("th", row, { scope: "row" }, name);
-    cells.forEach((text, i) => make("td", row, { "data-title": data.titles[i + 1] }, text));
-  }
+  lines(body, data.rows.length, () => make("tr", body)).forEach((row, i) => {
+    const texts = data.rows[i];
+    const add = () => (row.children.length ? make("td", row) : make("th", row, { scope: "row" }));
+    lines(row, texts.length, add).forEach((cell, k) => {
+      write(cell, texts[k]);
+      if (k) cell.dataset.title = data.titles[k];
+    });
+  });
+  const list = parentElement.querySelector("ul");
+  list.hidden = data.notes.length === 0;
+  lines(list, data.notes.length, () => make("li", list)).forEach((item, i) => write(item, data.notes[i]));
 }
