@@ -30,22 +30,22 @@ def test_ask_filter_and_share(page: Page, profile: Callable[..., BrowserContext]
     expect(
         page.get_by_text("rounds v5.1", exact=False).or_(page.get_by_text("round v5.1")).first
     ).to_be_visible(timeout=10_000)
-    settled(page)
-    assert "lane=inference" in page.url
-    assert "rounds=v5-1" in page.url
-    takeaway = page.get_by_text(re.compile("has the highest throughput")).inner_text()
-    assert "v5.1" in takeaway
-    assert "v6.0" not in takeaway
+    expect(page).to_have_url(re.compile("lane=inference.*rounds=v5-1"))
+    said = page.get_by_text(re.compile("has the highest throughput"))
+    expect(said).to_contain_text("v5.1", timeout=10_000)
+    expect(said).not_to_contain_text("v6.0")
     other = opened(profile().new_page(), page.url, CHART)
-    assert other.get_by_text(re.compile("has the highest throughput")).inner_text() == takeaway
+    expect(other.get_by_text(re.compile("has the highest throughput"))).to_have_text(said.inner_text())
 
 
 def test_each_result_leads_to_its_source(page: Page, server: str) -> None:
     """The table is a canvas; its accessible copy holds the cells."""
     opened(page, f"{server}/benchmarks?lane=training", TABLE)
-    cells = page.locator("[data-testid=stDataFrame] [role=gridcell]").all_text_contents()
-    sources = [cell for cell in cells if "github.com/mlcommons/training_results_v5.1" in cell]
-    assert len(sources) >= 5
+    # the copy is filled after the canvas: wait for it, never count once
+    cells = page.locator("[data-testid=stDataFrame] [role=gridcell]").filter(
+        has_text="github.com/mlcommons/training_results_v5.1"
+    )
+    expect(cells.nth(4)).to_be_attached(timeout=15_000)
 
 
 @pytest.mark.parametrize(("mode", "lanes"), [("light", tuple(LANES)), ("dark", ("inference",))])
