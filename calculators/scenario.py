@@ -27,6 +27,9 @@ MAX_SYSTEM_GPUS = 100_000  # of a measured system
 MAX_MEMORY_GB = 512
 FIRST_YEAR, LAST_YEAR = 2017, 2026  # of release
 MAX_CONFIG_CHARS = 200_000  # of compact JSON
+MAX_TRAIN_GPUS = 100_000  # of one run
+MAX_TRAIN_TOKENS = 10**15  # of one run
+MAX_MICRO_BATCH = 1024  # sequences
 
 
 def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -56,7 +59,8 @@ class Scenario(BaseModel):
     """A model, how it is stored and served, on which GPUs, and what the comparison shows.
 
     Units: `max_model_len` [tokens], `concurrency` [sequences resident at max_model_len each],
-    `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes].
+    `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes], `seq_len`,
+    `sample_tokens` and `train_tokens` [tokens], `micro_batch` [sequences], `deadline_days` [days].
     None or "auto" leaves a value to the engine's own default.
     """
 
@@ -91,6 +95,33 @@ class Scenario(BaseModel):
     expert_parallel: bool = False
     pre_release: bool = False
     map_gpu: SlugOrNone = ""  # the GPU of the context x concurrency map; empty: the one of the verdict
+
+    # fine-tuning and training; None, "" or "auto": the default of the task, which the page shows
+    task: Literal["serve", "finetune", "train"] = "serve"
+    method: Literal["qlora", "lora", "full"] = "qlora"  # of a fine-tune; a training run trains everything
+    lora_rank: Annotated[int, Field(ge=1, le=4096)] | None = None
+    lora_targets: Slugs = ()  # none: the framework's own
+    optimizer: SlugOrNone = ""
+    training_precision: SlugOrNone = ""
+    training_framework: SlugOrNone = ""
+    seq_len: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] | None = None  # tokens
+    micro_batch: Annotated[int, Field(ge=1, le=MAX_MICRO_BATCH)] = 1  # sequences per GPU at once
+    accumulation: Annotated[int, Field(ge=1, le=65536)] | None = None  # micro-batches per step
+    checkpointing: Literal["auto", "none", "selective", "full"] = "auto"
+    fused_loss: Switch = "auto"
+    offload: Literal["none", "optimizer", "all"] = "none"
+    zero_stage: Literal["auto", "0", "1", "2", "3"] = "auto"
+    train_tensor: Annotated[int, Field(ge=1, le=1024)] | None = None
+    train_pipeline: Annotated[int, Field(ge=1, le=1024)] | None = None
+    train_context: Annotated[int, Field(ge=1, le=1024)] | None = None
+    train_expert: Annotated[int, Field(ge=1, le=1024)] | None = None
+    sequence_parallel: Switch = "auto"
+    train_gpus: Annotated[int, Field(ge=1, le=MAX_TRAIN_GPUS)] = 64  # of a training run; else gpu_count
+    train_tokens: Annotated[int, Field(ge=1, le=MAX_TRAIN_TOKENS)] = 1_000_000_000_000  # of a training run
+    samples: Annotated[int, Field(ge=1, le=100_000_000)] = 50_000  # of a fine-tune
+    sample_tokens: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 512  # tokens of each
+    epochs: Annotated[float, Field(ge=0.01, le=1000)] = 3.0
+    deadline_days: Annotated[float, Field(ge=0.01, le=36500)] | None = None
 
     # the comparison
     compare_view: Slug = "table"

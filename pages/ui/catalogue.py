@@ -13,6 +13,7 @@ import gpu_data
 from gpu_data import engines as engine_data
 from gpu_data import formats as format_data
 from gpu_data import models as model_data
+from gpu_data.training import training_tables
 from pages.ui import accuracy_choices, benchmarks_choices, compare_choices
 
 
@@ -113,6 +114,10 @@ def known() -> Mapping[str, Collection[str]]:
         "compare_views": frozenset(compare_choices.VIEWS),
         "precisions": frozenset(compare_choices.PRECISIONS),
         "column_groups": frozenset(slug(column.group) for column in gpu_data.GPU_COLUMNS.values()),
+        "lora_targets": frozenset(training_tables().lora_targets),
+        "optimizers": frozenset(training_tables().optimizers),
+        "training_precisions": frozenset(training_tables().precisions),
+        "training_frameworks": frozenset(training_tables().frameworks),
         **benchmarks_choices.KNOWN,
         **accuracy_choices.KNOWN,
     }

@@ -60,6 +60,12 @@ def _integer(text: str) -> int:
     return int(text)
 
 
+def _large_integer(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,16}", text):
+        raise LinkError("is not a whole number")
+    return int(text)
+
+
 def _number(text: str) -> float:
     if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
         raise LinkError("is not a plain number")
@@ -128,6 +134,7 @@ class Codec:
 
 TEXT = Codec(lambda text: text, str)
 INTEGER = Codec(_integer, str)
+LARGE_INTEGER = Codec(_large_integer, str)
 NUMBER = Codec(_number, lambda value: f"{value:.9f}".rstrip("0").rstrip("."))
 SWITCH = Codec(_switch, lambda value: "1" if value else "0")
 LIST = Codec(_list, LIST_SEPARATOR.join)
@@ -211,6 +218,32 @@ CONTRACT: tuple[Param, ...] = (
     Param("est", "accuracy_kind", TEXT, "accuracy_kinds"),
     Param("qty", "accuracy_quantity", TEXT, "accuracy_quantities"),
     Param("off", "accuracy_view", TEXT, "accuracy_views"),
+    # fine-tuning and training
+    Param("task", "task", TEXT),
+    Param("method", "method", TEXT),
+    Param("rank", "lora_rank", INTEGER),
+    Param("targets", "lora_targets", LIST, "lora_targets"),
+    Param("opt", "optimizer", TEXT, "optimizers"),
+    Param("mix", "training_precision", TEXT, "training_precisions"),
+    Param("fw", "training_framework", TEXT, "training_frameworks"),
+    Param("seq", "seq_len", INTEGER),
+    Param("micro", "micro_batch", INTEGER),
+    Param("accum", "accumulation", INTEGER),
+    Param("ckpt", "checkpointing", TEXT),
+    Param("fuse", "fused_loss", TEXT),
+    Param("offload", "offload", TEXT),
+    Param("zero", "zero_stage", TEXT),
+    Param("tp", "train_tensor", INTEGER),
+    Param("pp", "train_pipeline", INTEGER),
+    Param("cp", "train_context", INTEGER),
+    Param("eps", "train_expert", INTEGER),
+    Param("sp", "sequence_parallel", TEXT),
+    Param("tgpus", "train_gpus", INTEGER),
+    Param("tokens", "train_tokens", LARGE_INTEGER),
+    Param("samples", "samples", INTEGER),
+    Param("stok", "sample_tokens", INTEGER),
+    Param("epochs", "epochs", NUMBER),
+    Param("days", "deadline_days", NUMBER),
 )
 PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
 BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}

@@ -19,7 +19,10 @@ from calculators.scenario import (
     MAX_CONCURRENCY,
     MAX_GPUS,
     MAX_MEMORY_GB,
+    MAX_MICRO_BATCH,
     MAX_MODEL_LEN,
+    MAX_TRAIN_GPUS,
+    MAX_TRAIN_TOKENS,
     Scenario,
 )
 from pages.ui import catalogue, link
@@ -90,6 +93,25 @@ scenarios = st.builds(
     column_groups=subset("column_groups"),
     priced=st.booleans(),
     pinned_only=st.booleans(),
+    # fine-tuning and training
+    task=st.sampled_from(["serve", "finetune", "train"]),
+    method=st.sampled_from(["qlora", "lora", "full"]),
+    lora_rank=st.none() | st.integers(1, 4096),
+    lora_targets=subset("lora_targets"),
+    optimizer=st.just("") | one("optimizers"),
+    training_precision=st.just("") | one("training_precisions"),
+    training_framework=st.just("") | one("training_frameworks"),
+    seq_len=st.none() | st.integers(1, MAX_MODEL_LEN),
+    micro_batch=st.integers(1, MAX_MICRO_BATCH),
+    accumulation=st.none() | st.integers(1, 65536),
+    checkpointing=st.sampled_from(["auto", "none", "selective", "full"]),
+    zero_stage=st.sampled_from(["auto", "0", "1", "2", "3"]),
+    train_tensor=st.none() | st.integers(1, 1024),
+    train_gpus=st.integers(1, MAX_TRAIN_GPUS),
+    train_tokens=st.integers(1, MAX_TRAIN_TOKENS),
+    samples=st.integers(1, 100_000_000),
+    epochs=st.floats(0.01, 1000).map(lambda x: round(x, 6)),
+    deadline_days=st.none() | st.floats(0.01, 36500).map(lambda x: round(x, 6)),
 )
 
 
@@ -146,6 +168,9 @@ JUNK = [
 @pytest.mark.parametrize("param", link.CONTRACT, ids=lambda p: p.name)
 def test_junk_is_named_and_falls_back(param: link.Param, value: str) -> None:
     scenario, notices = link.parse({param.name: [value]}, KNOWN)
+    if param.codec is link.LARGE_INTEGER and value == "999999999":  # a number of tokens like any other
+        assert (getattr(scenario, param.field), notices) == (999_999_999, ())
+        return
     assert getattr(scenario, param.field) == param.default or value == "999999999"
     assert [n.param for n in notices] == [param.name]
     assert len(notices[0].text()) < 400
