@@ -30,6 +30,9 @@ MAX_CONFIG_CHARS = 200_000  # of compact JSON
 MAX_TRAIN_GPUS = 100_000  # of one run
 MAX_TRAIN_TOKENS = 10**15  # of one run
 MAX_MICRO_BATCH = 1024  # sequences
+MAX_RENT_USD = 10_000  # per GPU and hour
+MAX_PURCHASE_USD = 10_000_000  # of one GPU
+PRICE_DECIMALS = 4
 
 
 def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -52,6 +55,13 @@ def _compact_object(text: str) -> str:
     return compact
 
 
+def _sorted_prices(prices: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+    """One price per id, by id, rounded as a link spells it; of several of one id the last."""
+    return tuple((gpu, round(usd, PRICE_DECIMALS)) for gpu, usd in sorted(dict(prices).items()))
+
+
+Rent = Annotated[float, Field(ge=0, le=MAX_RENT_USD)]
+Purchase = Annotated[float, Field(ge=0, le=MAX_PURCHASE_USD)]
 Slugs = Annotated[tuple[ListSlug, ...], AfterValidator(_distinct), Field(max_length=MAX_PINNED)]
 
 
@@ -60,7 +70,8 @@ class Scenario(BaseModel):
 
     Units: `max_model_len` [tokens], `concurrency` [sequences resident at max_model_len each],
     `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes], `seq_len`,
-    `sample_tokens` and `train_tokens` [tokens], `micro_batch` [sequences], `deadline_days` [days].
+    `sample_tokens` and `train_tokens` [tokens], `micro_batch` [sequences], `deadline_days` [days],
+    `price_edits` [US dollars per GPU and hour], `purchase_edits` [US dollars per GPU].
     None or "auto" leaves a value to the engine's own default.
     """
 
@@ -122,6 +133,27 @@ class Scenario(BaseModel):
     sample_tokens: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 512  # tokens of each
     epochs: Annotated[float, Field(ge=0.01, le=1000)] = 3.0
     deadline_days: Annotated[float, Field(ge=0.01, le=36500)] | None = None
+
+    # cost; edits are the reader's own price of a GPU, which stands before any quote
+    price_edits: Annotated[
+        tuple[tuple[ListSlug, Rent], ...], Field(max_length=MAX_PINNED), AfterValidator(_sorted_prices)
+    ] = ()
+    purchase_edits: Annotated[
+        tuple[tuple[ListSlug, Purchase], ...], Field(max_length=MAX_PINNED), AfterValidator(_sorted_prices)
+    ] = ()
+    price_basis: Literal["median", "low", "high", "spot"] = "median"
+    cost_view: Literal["month", "tokens"] = "month"  # what serving is ranked by
+    cost_gpu: SlugOrNone = ""  # the GPU shown in detail; empty: the cheapest
+    least_tokens_per_s: Annotated[float, Field(ge=0, le=10_000)] = 10.0  # of each user
+    busy_share: Annotated[float, Field(ge=0.01, le=1)] = 1.0  # of the hours that are paid
+    usd_per_kwh: Annotated[float, Field(ge=0, le=10)] = 0.13
+    power_usage_effectiveness: Annotated[float, Field(ge=1, le=3)] = 1.54
+    own_years: Annotated[float, Field(ge=0.1, le=20)] = 4.0
+    host_usd: Annotated[float, Field(ge=0, le=MAX_PURCHASE_USD)] = 0.0  # server and room, per GPU owned
+    runs_per_month: Annotated[float, Field(ge=0.01, le=10_000)] = 4.33  # of a fine-tune: 52 weeks / 12
+    lost_hours_per_week: Annotated[float, Field(ge=0, le=10_000)] = 0.0  # of people, on a card too small
+    small_memory_gb: Annotated[int, Field(ge=0, le=MAX_MEMORY_GB)] = 48  # a card with less is too small
+    usd_per_person_hour: Annotated[float, Field(ge=0, le=10_000)] = 64.0
 
     # the comparison
     compare_view: Slug = "table"

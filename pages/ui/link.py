@@ -18,10 +18,11 @@ from urllib.parse import urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
-from calculators.scenario import MAX_CONFIG_CHARS, Scenario
+from calculators.scenario import MAX_CONFIG_CHARS, MAX_PINNED, PRICE_DECIMALS, Scenario
 from pages.ui.words import cut
 
 LIST_SEPARATOR = "."  # stays readable in a query string
+PRICE_SEPARATOR, PRICE_MARK = "_", "~"  # as in price=l4-24gb~0.8_l40s-48gb~1.25: no address escapes them
 MAX_LINK_CONFIG_CHARS = 6000  # of packed config: longer addresses are cut by chat programs and proxies
 MOST_NAMED = 10  # of many bad values of one kind; the others are counted
 RESERVED = frozenset({"embed", "embed_options"})  # Streamlit's own
@@ -87,6 +88,27 @@ def _list(text: str) -> tuple[str, ...]:
     return parts
 
 
+def _price(text: str) -> tuple[str, float]:
+    gpu, _, number = text.partition(PRICE_MARK)
+    if not re.fullmatch(rf"[0-9]{{1,9}}(\.[0-9]{{1,{PRICE_DECIMALS}}})?", number):
+        raise LinkError("is not a GPU with its price")
+    return gpu, float(number)
+
+
+def _prices(text: str) -> tuple[tuple[str, float], ...]:
+    return tuple(_price(part) for part in text.split(PRICE_SEPARATOR))
+
+
+def _plain_number(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+
+
+def _spelled_prices(prices: Sequence[tuple[str, float]]) -> str:
+    return PRICE_SEPARATOR.join(
+        f"{gpu}{PRICE_MARK}{_plain_number(usd, PRICE_DECIMALS)}" for gpu, usd in prices
+    )
+
+
 def pack_config(config_json: str) -> str:
     """A compact config.json as URL-safe text.
 
@@ -135,10 +157,11 @@ class Codec:
 TEXT = Codec(lambda text: text, str)
 INTEGER = Codec(_integer, str)
 LARGE_INTEGER = Codec(_large_integer, str)
-NUMBER = Codec(_number, lambda value: f"{value:.9f}".rstrip("0").rstrip("."))
+NUMBER = Codec(_number, lambda value: _plain_number(value, 9))
 SWITCH = Codec(_switch, lambda value: "1" if value else "0")
 LIST = Codec(_list, LIST_SEPARATOR.join)
 CONFIG = Codec(unpack_config, pack_config)
+PRICES = Codec(_prices, _spelled_prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +267,22 @@ CONTRACT: tuple[Param, ...] = (
     Param("stok", "sample_tokens", INTEGER),
     Param("epochs", "epochs", NUMBER),
     Param("days", "deadline_days", NUMBER),
+    # cost
+    Param("price", "price_edits", PRICES, "gpus"),
+    Param("buy", "purchase_edits", PRICES, "gpus"),
+    Param("tier", "price_basis", TEXT),
+    Param("cost", "cost_view", TEXT),
+    Param("cgpu", "cost_gpu", TEXT, "gpus"),
+    Param("least", "least_tokens_per_s", NUMBER),
+    Param("busy", "busy_share", NUMBER),
+    Param("kwh", "usd_per_kwh", NUMBER),
+    Param("pue", "power_usage_effectiveness", NUMBER),
+    Param("years", "own_years", NUMBER),
+    Param("host", "host_usd", NUMBER),
+    Param("runs", "runs_per_month", NUMBER),
+    Param("lost", "lost_hours_per_week", NUMBER),
+    Param("small", "small_memory_gb", INTEGER),
+    Param("wage", "usd_per_person_hour", NUMBER),
 )
 PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
 BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}
@@ -284,6 +323,8 @@ def _shown(param: Param, value: Any) -> str:
 
 def read(param: Param, text: str, known: Collection[str] | None) -> tuple[Any, list[Notice]]:
     """One parameter's value; what cannot be used is replaced by the default and named."""
+    if param.codec is PRICES:
+        return _read_prices(param, text, known or ())
     fallback = _shown(param, param.default)
     try:
         value = param.codec.decode(text)
@@ -305,6 +346,30 @@ def read(param: Param, text: str, known: Collection[str] | None) -> tuple[Any, l
     except LinkError as error:
         return param.default, [Notice(param.name, text, str(error), fallback)]
     return value, []
+
+
+def _read_prices(param: Param, text: str, known: Collection[str]) -> tuple[Any, list[Notice]]:
+    """The prices of a link that can be used; each of the others is named and left out."""
+    good: dict[str, float] = {}
+    bad: list[Notice] = []
+    parts = text.split(PRICE_SEPARATOR)
+    for part in parts[:MAX_PINNED]:
+        try:
+            gpu, usd = _price(part)
+            if gpu not in known:
+                raise LinkError("is not the price of a GPU in the catalogue")
+            if gpu in good:
+                raise LinkError("is a second price of the same GPU")
+            _CHECKS[param.field].validate_python(((gpu, usd),))
+            good[gpu] = usd
+        except ValidationError as error:
+            bad.append(Notice(param.name, part, _reason(error), "left out"))
+        except LinkError as error:
+            bad.append(Notice(param.name, part, str(error), "left out"))
+    more = len(parts[MAX_PINNED:]) + len(bad[MOST_NAMED:])
+    if more:
+        bad = [*bad[:MOST_NAMED], Notice(param.name, f"and {more:,} more", "cannot be used", "left out")]
+    return _CHECKS[param.field].validate_python(tuple(good.items())), bad
 
 
 def parse(

@@ -21,6 +21,9 @@ from calculators.scenario import (
     MAX_MEMORY_GB,
     MAX_MICRO_BATCH,
     MAX_MODEL_LEN,
+    MAX_PINNED,
+    MAX_PURCHASE_USD,
+    MAX_RENT_USD,
     MAX_TRAIN_GPUS,
     MAX_TRAIN_TOKENS,
     Scenario,
@@ -56,6 +59,12 @@ shares = (
     st.none() | st.integers(5, 100).map(lambda n: n / 100) | st.floats(0.05, 1.0).map(lambda x: round(x, 6))
 )
 years = st.integers(FIRST_YEAR, LAST_YEAR)
+
+
+def prices(most: int) -> st.SearchStrategy[tuple[tuple[str, float], ...]]:
+    usd = st.floats(0, most).map(lambda x: round(x, 4))
+    return st.dictionaries(one("gpus"), usd, max_size=6).map(lambda d: tuple(d.items()))
+
 
 scenarios = st.builds(
     Scenario,
@@ -112,6 +121,22 @@ scenarios = st.builds(
     samples=st.integers(1, 100_000_000),
     epochs=st.floats(0.01, 1000).map(lambda x: round(x, 6)),
     deadline_days=st.none() | st.floats(0.01, 36500).map(lambda x: round(x, 6)),
+    # cost
+    price_edits=prices(MAX_RENT_USD),
+    purchase_edits=prices(MAX_PURCHASE_USD),
+    price_basis=st.sampled_from(["median", "low", "high", "spot"]),
+    cost_view=st.sampled_from(["month", "tokens"]),
+    cost_gpu=st.just("") | one("gpus"),
+    least_tokens_per_s=st.floats(0, 1000).map(lambda x: round(x, 6)),
+    busy_share=st.floats(0.01, 1).map(lambda x: round(x, 6)),
+    usd_per_kwh=st.floats(0, 10).map(lambda x: round(x, 6)),
+    power_usage_effectiveness=st.floats(1, 3).map(lambda x: round(x, 6)),
+    own_years=st.floats(0.1, 20).map(lambda x: round(x, 6)),
+    host_usd=st.floats(0, MAX_PURCHASE_USD).map(lambda x: round(x, 2)),
+    runs_per_month=st.floats(0.01, 1000).map(lambda x: round(x, 6)),
+    lost_hours_per_week=st.floats(0, 1000).map(lambda x: round(x, 6)),
+    small_memory_gb=st.integers(0, MAX_MEMORY_GB),
+    usd_per_person_hour=st.floats(0, 1000).map(lambda x: round(x, 6)),
 )
 
 
@@ -189,6 +214,38 @@ def test_many_bad_values_are_counted() -> None:
     assert "and 15 more" in notices[-1].text()
     _, notices = link.parse({f"zz{i}": ["1"] for i in range(13)}, KNOWN)
     assert "and 3 more" in notices[-1].text()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "named"),
+    [
+        ("l4-24gb~0.8_l40s-48gb~1.25", {"l4-24gb": 0.8, "l40s-48gb": 1.25}, []),
+        ("l4-24gb~0.8_nope~1", {"l4-24gb": 0.8}, ["nope~1"]),
+        ("l4-24gb~free_l40s-48gb~1", {"l40s-48gb": 1.0}, ["l4-24gb~free"]),
+        ("l4-24gb~-1", {}, ["l4-24gb~-1"]),
+        ("l4-24gb~99999", {}, ["l4-24gb~99999"]),
+        ("l4-24gb~1_l4-24gb~2", {"l4-24gb": 1.0}, ["l4-24gb~2"]),
+        ("l4-24gb~0", {"l4-24gb": 0.0}, []),
+    ],
+)
+def test_prices_that_cannot_be_used_are_named_one_by_one(
+    text: str, kept: dict[str, float], named: list[str]
+) -> None:
+    scenario, notices = link.parse({"price": [text]}, KNOWN)
+    assert dict(scenario.price_edits) == kept
+    assert [notice.value for notice in notices] == named
+
+
+def test_no_more_prices_than_a_link_may_carry() -> None:
+    text = "_".join(["l4-24gb~1", *(f"no-{i}~1" for i in range(MAX_PINNED + 30))])
+    scenario, notices = link.parse({"price": [text]}, KNOWN)
+    assert scenario.price_edits == (("l4-24gb", 1.0),)
+    assert len(notices) == 11
+    assert "and 120 more" in notices[-1].text()
+
+
+def test_ids_of_gpus_hold_none_of_the_marks_between_prices() -> None:
+    assert not [gpu for gpu in KNOWN["gpus"] if "_" in gpu or "~" in gpu or "." in gpu]
 
 
 def test_half_a_character_does_not_travel() -> None:
