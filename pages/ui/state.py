@@ -207,7 +207,7 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _write(field: str, key: str, options: tuple[Any, ...] | None) -> None:
+def _write(field: str, key: str, options: tuple[Any, ...] | None, unit: int = 1) -> None:
     """A control was moved: its value goes to the owner, in the field's own type.
 
     A value that is none of the options, or that the field does not take, is not the reader's.
@@ -215,6 +215,8 @@ def _write(field: str, key: str, options: tuple[Any, ...] | None) -> None:
     value = st.session_state[key]
     if _is_old(key, value):
         return
+    if unit != 1 and value is not None:
+        value = round(value * unit)
     default = link.BY_FIELD[field].default
     if value is None and default is not None:
         value = default  # an emptied control goes back to the default
@@ -265,14 +267,17 @@ def _show(key: str, value: Any) -> bool:
     return True
 
 
-def control(widget: Callable[..., T], label: str, field: str, **options: Any) -> T:
+def control(widget: Callable[..., T], label: str, field: str, *, unit: int = 1, **options: Any) -> T:
     """Draw `widget` for one field of the Scenario: it shows the link's value and writes changes to the link.
 
     Works for number_input, text_input, toggle, checkbox, selectbox, radio, segmented_control, pills (single
     or multi), slider and select_slider. Options are the ids themselves; put names on them with `format_func`.
+    A whole number may be shown in units of so many (a billion tokens).
     """
     key = f"ui-{field}"
     value: Any = getattr(held() or last(), field)
+    if unit != 1 and value is not None:
+        value = value / unit
     if isinstance(value, tuple):
         value = [v for v in value if v in options["options"]] if "options" in options else list(value)
     elif "options" in options and value not in options["options"]:
@@ -282,7 +287,7 @@ def control(widget: Callable[..., T], label: str, field: str, **options: Any) ->
     elif getattr(widget, "__name__", "") == "number_input":
         options["value"] = None  # not "min", which would decide the type
     allowed = tuple(options["options"]) if "options" in options else None
-    return widget(label, key=key, on_change=_write, args=(field, key, allowed), **options)
+    return widget(label, key=key, on_change=_write, args=(field, key, allowed, unit), **options)
 
 
 def _write_range(low: str, high: str, key: str) -> None:

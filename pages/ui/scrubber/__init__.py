@@ -7,6 +7,7 @@ numbered, and the number comes back, so that a thumb never jumps to an answer th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import streamlit as st
 from pages.ui import link, state
 
 _FOLDER = Path(__file__).parent
-_FIELDS = {"context": "max_model_len", "users": "concurrency"}
+FIELDS = {"context": "max_model_len", "users": "concurrency"}  # thumb -> field of the Scenario
 _KEY = "scrubber"
 _DRAWN = "_verdict_drawn"
 
@@ -28,17 +29,17 @@ _component = st.components.v2.component(
 )
 
 
-def _sent() -> dict[str, dict[str, Any]]:
+def _sent(key: str) -> dict[str, dict[str, Any]]:
     """What each thumb sent last: `value`, and the number `at` of the message."""
-    held = st.session_state.get(_KEY) or {}
-    return {name: held.get(name) or {} for name in _FIELDS}
+    held = st.session_state.get(key) or {}
+    return {name: held.get(name) or {} for name in FIELDS}
 
 
-def _moved(name: str) -> None:
+def _moved(key: str, name: str, field: str) -> None:
     """A thumb was let go: its value goes to the link."""
-    value = _sent()[name].get("value")
-    if isinstance(value, int) and link.takes(_FIELDS[name], value):
-        state.put(**{_FIELDS[name]: value})
+    value = _sent(key)[name].get("value")
+    if isinstance(value, int) and link.takes(field, value):
+        state.put(**{field: value})
 
 
 def _drawn() -> None:
@@ -50,17 +51,17 @@ def drawn() -> bool:
     return st.session_state.get(_DRAWN, False)
 
 
-def draw(data: dict[str, Any]) -> None:
-    """Mount the component with the tracks of this scenario."""
+def draw(data: dict[str, Any], fields: Mapping[str, str] = FIELDS, key: str = _KEY) -> None:
+    """Mount the component with the tracks of this scenario; `fields` says what each thumb sets."""
     _component(
-        key=_KEY,
+        key=key,
         data=data
         | {
             "session": state.session(),
             "tellWhenDrawn": not drawn(),
-            "seen": {name: sent.get("at") for name, sent in _sent().items()},
+            "seen": {name: sent.get("at") for name, sent in _sent(key).items()},
         },
-        on_context_change=partial(_moved, "context"),
-        on_users_change=partial(_moved, "users"),
+        on_context_change=partial(_moved, key, "context", fields["context"]),
+        on_users_change=partial(_moved, key, "users", fields["users"]),
         on_drawn_change=_drawn,
     )

@@ -34,7 +34,7 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
   }
 
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
-  palette.slice(0, 4).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
+  palette.slice(0, 6).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
 
   build(root, kept);
   draw(root, kept, kept.active ?? Object.keys(kept.waiting).at(-1) ?? "context");
