@@ -68,7 +68,8 @@ Slugs = Annotated[tuple[ListSlug, ...], AfterValidator(_distinct), Field(max_len
 class Scenario(BaseModel):
     """A model, how it is stored and served, on which GPUs, and what the comparison shows.
 
-    Units: `max_model_len` [tokens], `concurrency` [sequences resident at max_model_len each],
+    Units: `max_model_len`, `prompt_tokens`, `output_tokens` [tokens],
+    `concurrency` [sequences resident at max_model_len each],
     `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes], `seq_len`,
     `sample_tokens` and `train_tokens` [tokens], `micro_batch` [sequences], `deadline_days` [days],
     `price_edits` [US dollars per GPU and hour], `purchase_edits` [US dollars per GPU].
@@ -88,6 +89,8 @@ class Scenario(BaseModel):
     # the load
     max_model_len: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 8192
     concurrency: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)] = 1
+    prompt_tokens: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 1024  # read per request
+    output_tokens: Annotated[int, Field(ge=1, le=MAX_MODEL_LEN)] = 256  # written per request
 
     # the engine
     engine: Slug = "vllm"
@@ -153,7 +156,7 @@ class Scenario(BaseModel):
     runs_per_month: Annotated[float, Field(ge=0.01, le=10_000)] = 4.33  # of a fine-tune: 52 weeks / 12
     lost_hours_per_week: Annotated[float, Field(ge=0, le=10_000)] = 0.0  # of people, on a card too small
     small_memory_gb: Annotated[int, Field(ge=0, le=MAX_MEMORY_GB)] = 48  # a card with less is too small
-    usd_per_person_hour: Annotated[float, Field(ge=0, le=10_000)] = 64.0
+    usd_per_person_hour: Annotated[float, Field(ge=0, le=10_000)] = 69.5
 
     # the comparison
     compare_view: Slug = "table"
