@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.memory import Options, cache_pool_bytes, estimate
-from calculators.memory.cache import batch_defaults, batch_tokens
+from calculators.memory import Options
+from calculators.memory.cache import batch_tokens
 from calculators.speed.latency import decode_step, time_to_first_token
 from calculators.speed.rates import stack
+from calculators.speed.room import held_tokens, resident_sequences
 from calculators.speed.serving import Load, Server, burst, closed_loop, open_loop, static_batch
 from calculators.speed.step import Split
 from calculators.validate_speed import (
@@ -203,22 +204,14 @@ def _resident(row: MeasuredRow, found: Subject, case: Case, workload: Workload) 
         options=options,
         expert_parallel=case.data_parallel_attention,
     )
-    # Engines that reserve the whole answer hold fewer sequences than those that grow them.
-    reserves = found.engine.id == "tensorrt-llm"
-    held = case.input_tokens + (case.output_tokens if reserves else case.output_tokens / 2)
-    pool = float(cache_pool_bytes(deployment))
+    held = held_tokens(found.engine, case.input_tokens, case.output_tokens)
     copies = case.tensor_parallel_size if case.data_parallel_attention else 1
-    limit = workload.max_num_seqs or float(batch_defaults(deployment, "max_num_seqs"))
-    if found.engine.id == "sglang":
-        limit = float(found.engine.max_num_seqs)  # graph sizes do not bound its running requests
 
     def room(tokens: float) -> float:
-        report = estimate(deployment.but(max_model_len=max(int(tokens), 1)))
-        each = float(np.asarray(report.kv_bytes))
-        return max(min(pool / each if each > 0 else _MANY, limit) * copies, 1.0)
+        return max(float(resident_sequences(deployment, found.engine, tokens)) * copies, 1.0)
 
-    tokens = float(batch_tokens(deployment)) * copies
-    return room(held), room(held if reserves else case.input_tokens), tokens
+    admitted = held if found.engine.reserves_answer else case.input_tokens
+    return room(held), room(admitted), float(batch_tokens(deployment)) * copies
 
 
 def prepare(row: MeasuredRow) -> Case:

@@ -73,6 +73,12 @@ def speed_engine(engine_id: str) -> SpeedEngine:
         raise KeyError(f"unknown speed engine {engine_id!r}; known: {', '.join(_engines())}") from None
 
 
+def speed_engine_like(engine_id: str, family: str) -> SpeedEngine | None:
+    """The speed model of an engine of the memory tables: its own, else its family's; None without one."""
+    known = _engines()
+    return known.get(engine_id) or known.get(family)
+
+
 def speed_engine_for(text: str) -> SpeedEngine | None:
     """The engine that a name with its version means ("vLLM 0.7.3"), None when unknown."""
     lowered = text.strip().lower()

@@ -70,10 +70,13 @@ class SpeedEngine(Frozen):
     graph_context_tokens: PositiveInt = 2**31  # longer contexts decode outside CUDA graphs
     pipeline_chunks: PositiveInt  # chunks in flight over GPUs that split by layers
     max_num_seqs: PositiveInt
+    limited_by_memory_only: bool = False  # sequences at once: room in the cache, no default of its own
+    reserves_answer: bool = False  # room for the whole answer is kept from the start
     constants: SpeedConstants
     matches: tuple[SpeedVersion, ...]
     rows: int  # measured rows that decided the constants
     source: str
+    note: str = ""  # what a reader must know about every estimate
 
 
 class SpeedBand(Frozen):

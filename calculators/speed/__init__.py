@@ -8,10 +8,11 @@ from calculators.speed.latency import (
     prompt_tokens_per_s,
     time_to_first_token,
 )
-from calculators.speed.rates import GpuRates, SpeedRefused, gpu_rates, stack
+from calculators.speed.many import ServingSpeed, serving_speed
+from calculators.speed.rates import GpuRates, SpeedRefused, fleet_rates, gpu_rates, stack
 from calculators.speed.serving import Load, Server, burst, closed_loop, open_loop, static_batch
 from calculators.speed.step import BINDS, ONE_GPU, Split, Step, step_seconds
-from calculators.speed.work import ModelWork, model_work
+from calculators.speed.work import ModelWork, model_work, stack_formats
 
 __all__ = [
     "BINDS",
@@ -21,6 +22,7 @@ __all__ = [
     "Load",
     "ModelWork",
     "Server",
+    "ServingSpeed",
     "SpeedRefused",
     "Split",
     "Step",
@@ -28,12 +30,15 @@ __all__ = [
     "closed_loop",
     "decode_step",
     "decode_tokens_per_s",
+    "fleet_rates",
     "gpu_rates",
     "model_work",
     "open_loop",
     "prompt_step",
     "prompt_tokens_per_s",
+    "serving_speed",
     "stack",
+    "stack_formats",
     "static_batch",
     "step_seconds",
     "time_to_first_token",

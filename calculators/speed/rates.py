@@ -6,7 +6,7 @@ treated like any other. Fields are scalars, or arrays over GPUs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -182,10 +182,33 @@ def _native_dtype(fmt: WeightFormat, arch: Architecture | None) -> str:
 
 
 def stack(rates: Sequence[GpuRates]) -> GpuRates:
-    """Several GPUs as one object with arrays, in order."""
+    """Several GPUs (or arrays of them) as one object whose arrays have one more axis in front, in order."""
     names = [f.name for f in fields(GpuRates) if f.name != "computed_in"]
     arrays = {name: np.array([getattr(r, name) for r in rates], dtype=np.float64) for name in names}
     return GpuRates(**arrays, computed_in=tuple(str(r.computed_in) for r in rates))
+
+
+_NONE = float("nan")
+UNKNOWN = GpuRates(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, 0.0, _NONE, 0.0)
+
+
+def fleet_rates(
+    specs: Iterable[Mapping[str, object]],
+    fmt: WeightFormat,
+    arch: Architecture | None = None,
+    half_accumulate: bool = False,
+) -> tuple[GpuRates, tuple[str | None, ...]]:
+    """(rates of many GPUs as arrays, why each has none); a GPU that is refused has NaN and so no speed."""
+    found: list[GpuRates] = []
+    reasons: list[str | None] = []
+    for spec in specs:
+        try:
+            found.append(gpu_rates(spec, fmt, arch, half_accumulate))
+            reasons.append(None)
+        except SpeedRefused as error:
+            found.append(UNKNOWN)
+            reasons.append(error.reason)
+    return stack(found), tuple(reasons)
 
 
 def effective_bandwidth(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calculators.speed.latency import prompt_step, time_to_first_token
 from calculators.speed.rates import GpuRates
-from calculators.speed.step import ONE_GPU, Split, step_seconds
+from calculators.speed.step import ONE_GPU, Split, Step, step_seconds
 from calculators.speed.work import ModelWork
 from gpu_data.speed_schemas import SpeedEngine
 
@@ -45,6 +45,19 @@ class Server:
     split: Split = ONE_GPU
     streamed: ArrayLike = 1.0
     step_tokens: ArrayLike | None = None
+
+    @property
+    def stages(self) -> Floats:
+        """Groups of sequences in flight at once: one on each stage of a pipeline.
+
+        An engine that splits by layers passes one batch through its GPUs, one after the other.
+        """
+        layer_gpus = np.asarray(self.split.layer_gpus, dtype=np.float64)
+        return np.ones_like(layer_gpus) if self.engine.splits_by_layers else layer_gpus
+
+    def group(self, running: ArrayLike) -> Floats:
+        """Sequences of one step when so many run; at least one."""
+        return np.maximum(np.asarray(running, dtype=np.float64) / self.stages, 1.0)
 
     @property
     def context(self) -> Floats:
@@ -99,17 +112,20 @@ def decode_seconds(server: Server, running: ArrayLike) -> Floats:
     With g pipeline stages, g groups of running / g sequences are in flight, so a token takes a whole pass of
     one group.
     """
-    group = np.maximum(np.asarray(running, dtype=np.float64), 1.0) / np.asarray(server.split.layer_gpus)
-    step = step_seconds(
+    return decode_pass(server, running).total
+
+
+def decode_pass(server: Server, running: ArrayLike) -> Step:
+    """The decode step behind `decode_seconds`, by cause."""
+    return step_seconds(
         server.work,
         server.rates,
         server.engine,
-        group,
+        server.group(running),
         server.context,
         split=server.split,
         streamed=server.streamed,
     )
-    return step.total
 
 
 def request_seconds(server: Server, running: ArrayLike) -> Floats:
@@ -120,12 +136,10 @@ def request_seconds(server: Server, running: ArrayLike) -> Floats:
     """
     n = np.maximum(np.asarray(running, dtype=np.float64), 1.0)
     output = np.asarray(server.output_tokens, dtype=np.float64)
-    separate = output * decode_seconds(server, n) / n + server.prompt_seconds / np.asarray(
-        server.split.layer_gpus
-    )
+    separate = output * decode_seconds(server, n) / n + server.prompt_seconds / server.stages
     if not server.engine.mixes_prefill:
         return separate
-    group = n / np.asarray(server.split.layer_gpus)
+    group = server.group(n)
     mixed = step_seconds(
         server.work,
         server.rates,
@@ -137,7 +151,8 @@ def request_seconds(server: Server, running: ArrayLike) -> Floats:
         server.split,
         server.streamed,
     )
-    return np.minimum(output * mixed.total / n, separate)
+    # One sequence alone has nothing to share its steps with.
+    return np.where(n > 1, np.minimum(output * mixed.total / n, separate), separate)
 
 
 def static_batch(server: Server, batch: ArrayLike) -> Load:
@@ -167,7 +182,7 @@ def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
     room = np.minimum(n, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
     accept = server.engine.constants["accept_s"] * np.asarray(server.streamed)
-    read = np.maximum(server.queued_prompt_seconds / np.asarray(server.split.layer_gpus), accept)
+    read = np.maximum(server.queued_prompt_seconds / server.stages, accept)
     cost = np.maximum(request_seconds(server, room), accept)
     waiting = n - room
     seconds = waiting * cost + room * read + _drain_seconds(server, room)
@@ -196,9 +211,7 @@ def closed_loop(server: Server, concurrency: ArrayLike) -> Load:
     first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
     ttft = first + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
     ttft = ttft + (room - 1) / 2 * server.queued_prompt_seconds * _together(server, room, step)
-    tpot = (
-        cost * room - np.where(room > 1, 0.0, server.prompt_seconds / np.asarray(server.split.layer_gpus))
-    ) / output
+    tpot = (cost * room - np.where(room > 1, 0.0, server.prompt_seconds / server.stages)) / output
     return Load(output / cost, ttft, tpot, room)
 
 

@@ -7,7 +7,8 @@ Functions take scalars or NumPy arrays and broadcast.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from calculators.formats import kv_bytes_per_element, weights_bytes
 from gpu_data.format_schemas import KvFormat, WeightFormat
 
 Floats = NDArray[np.float64]
+Number = float | Floats  # an array where several weight formats stand side by side
 
 FLOP_PER_WEIGHT = 2  # one multiplication and one addition per weight and token
 FLOP_PER_STATE_ELEMENT = 4  # decay-and-update, then read: one multiply-add each (Mamba-2, Dao & Gu 2024)
@@ -30,12 +32,12 @@ _QUERY = (Role.ATTN_Q, Role.MLA_Q_B)
 
 @dataclass(frozen=True, slots=True)
 class ExpertLayers:
-    """Layers with the same routed experts: how many, of how many experts a token uses, and their bytes."""
+    """Layers with as many routed experts: how many of them a token uses, and their mean bytes."""
 
     layers: int
     experts: int
     experts_per_token: int
-    bytes_per_expert: float
+    bytes_per_expert: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class ModelWork:
     n_layers: int
     hidden_size: int
     vocab_size: int
-    fixed_weight_bytes: float  # read by every step: all layers but routed experts
-    head_bytes: float  # the output table, read by every step
+    fixed_weight_bytes: Number  # read by every step: all layers but routed experts
+    head_bytes: Number  # the output table, read by every step
     expert_layers: tuple[ExpertLayers, ...]
     matmul_flop_per_token: float  # layers only, experts by those a token uses
     head_flop_per_token: float
@@ -85,9 +87,9 @@ class ModelWork:
     state_flop_per_token: float
 
     @property
-    def weight_bytes(self) -> float:
+    def weight_bytes(self) -> Number:
         """Bytes of all weights that steps read when every expert is touched."""
-        experts = sum(e.layers * e.experts * e.bytes_per_expert for e in self.expert_layers)
+        experts = sum((e.layers * e.experts * e.bytes_per_expert for e in self.expert_layers), 0.0)
         return self.fixed_weight_bytes + self.head_bytes + experts
 
     @property
@@ -143,16 +145,40 @@ def _head(arch: Architecture, outside: tuple[tuple[Weight, float], ...]) -> tupl
 
 
 def _expert_layers(arch: Architecture, expert_bytes: Floats) -> tuple[ExpertLayers, ...]:
-    found: dict[tuple[int, int, float], int] = {}
+    found: dict[tuple[int, int], tuple[int, float]] = {}
     for layer, size in zip(arch.layers, expert_bytes, strict=True):
         up = next((w for w in layer.weights if w.role is Role.EXPERT_UP), None)
         up = up or next((w for w in layer.weights if w.role in _EXPERTS), None)
         if up is None or size <= 0:
             continue
         chosen = up.copies if up.active_copies is None else up.active_copies
-        key = (up.copies, chosen, round(float(size) / up.copies, 3))
-        found[key] = found.get(key, 0) + 1
-    return tuple(ExpertLayers(n, experts, k, size) for (experts, k, size), n in found.items())
+        layers, total = found.get((up.copies, chosen), (0, 0.0))
+        found[up.copies, chosen] = layers + 1, total + float(size)
+    return tuple(
+        ExpertLayers(n, experts, k, total / n / experts) for (experts, k), (n, total) in found.items()
+    )
+
+
+def stack_formats(works: Sequence[ModelWork], trailing_axes: int = 0) -> ModelWork:
+    """One model in several weight formats as one object: bytes of weights are arrays [format, 1, ...].
+
+    Everything else is the same in every format. `trailing_axes` of length 1 follow the formats' axis.
+    """
+
+    def column(values: list[Number]) -> Floats:
+        return np.array(values, dtype=np.float64).reshape(-1, *(1,) * trailing_axes)
+
+    first = works[0]
+    experts = tuple(
+        replace(group, bytes_per_expert=column([work.expert_layers[i].bytes_per_expert for work in works]))
+        for i, group in enumerate(first.expert_layers)
+    )
+    return replace(
+        first,
+        fixed_weight_bytes=column([work.fixed_weight_bytes for work in works]),
+        head_bytes=column([work.head_bytes for work in works]),
+        expert_layers=experts,
+    )
 
 
 def _cache_bytes(arch: Architecture, cache: Cache, fmt: KvFormat) -> float:

@@ -193,6 +193,8 @@ CONTRACT: tuple[Param, ...] = (
     Param("kv", "kv_cache_dtype", TEXT, "kv_formats"),
     Param("ctx", "max_model_len", INTEGER),
     Param("users", "concurrency", INTEGER),
+    Param("in", "prompt_tokens", INTEGER),
+    Param("out", "output_tokens", INTEGER),
     Param("engine", "engine", TEXT, "engines"),
     Param("util", "gpu_memory_utilization", NUMBER),
     Param("seqs", "max_num_seqs", INTEGER),

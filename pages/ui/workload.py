@@ -265,7 +265,7 @@ class Workload:
         return engine_data.error_band(self.engine.family)
 
 
-def _native(model: str, config_json: str) -> Architecture | None:
+def checkpoint(model: str, config_json: str) -> Architecture | None:
     """The checkpoint that decides a format, where one does."""
     return pasted_architecture(config_json) if config_json else architecture(model) if model else None
 
@@ -287,13 +287,13 @@ def _by_nearness(arch: Architecture, format_id: str, algorithm: str) -> tuple[st
 @lru_cache(maxsize=16384)
 def _support(gpu_id: str, format_id: str, model: str, config_json: str) -> Support:
     fmt = catalogue.weight_formats()[format_id]
-    return support(catalogue.spec_row(gpu_id), fmt, _native(model, config_json))
+    return support(catalogue.spec_row(gpu_id), fmt, checkpoint(model, config_json))
 
 
 @lru_cache(maxsize=16384)
 def _layout(gpu_id: str, format_id: str, algorithm: str, model: str, config_json: str) -> Any:
     fmt = catalogue.weight_formats()[format_id]
-    return engine_layout(catalogue.spec_row(gpu_id), fmt, algorithm, _native(model, config_json))
+    return engine_layout(catalogue.spec_row(gpu_id), fmt, algorithm, checkpoint(model, config_json))
 
 
 def load(scenario: Scenario) -> Workload:

@@ -1,0 +1,104 @@
+"""Speed of one model on many deployments at once: what a user waits for, what a server gives, with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calculators.speed.bands import Estimate, with_band
+from calculators.speed.latency import prompt_step
+from calculators.speed.rates import GpuRates
+from calculators.speed.serving import Server, closed_loop, decode_pass, request_seconds
+from calculators.speed.step import ONE_GPU, Split, Step
+from calculators.speed.work import ModelWork
+from gpu_data.speed_schemas import SpeedBand, SpeedEngine
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ServingSpeed:
+    """What many deployments of one model give their users; NaN where the model does not fit or cannot run.
+
+    tpot_s: time per output token; ttft_s: time to first token, waiting for room included; tokens_per_s: of
+    one user while the answer is written; output_tokens_per_s: of all users; max_output_tokens_per_s: with as
+    many as fit, whatever is asked for; users_at_most: how many that is; running: how many of the users asked
+    for run at once, the others wait. step: one decode step of those; prompt: one prompt read alone.
+    """
+
+    tpot_s: Estimate
+    ttft_s: Estimate
+    tokens_per_s: Estimate
+    output_tokens_per_s: Estimate
+    max_output_tokens_per_s: Estimate
+    users_at_most: Floats
+    running: Floats
+    step: Step
+    prompt: Step
+
+    @property
+    def binds(self) -> NDArray[np.int8]:
+        """What holds decode back most, an index into `BINDS`."""
+        return self.step.binds
+
+    @property
+    def prompt_binds(self) -> NDArray[np.int8]:
+        """What holds reading a prompt back most, an index into `BINDS`."""
+        return self.prompt.binds
+
+
+def serving_speed(
+    work: ModelWork,
+    rates: GpuRates,
+    engine: SpeedEngine,
+    bands: Sequence[SpeedBand],
+    prompt_tokens: ArrayLike,
+    output_tokens: ArrayLike,
+    concurrency: ArrayLike,
+    resident: ArrayLike,
+    split: Split = ONE_GPU,
+    step_tokens: ArrayLike | None = None,
+) -> ServingSpeed:
+    """Speed for `concurrency` users who each send the next request when the last is answered.
+
+    Everything broadcasts: `rates` over GPUs (`fleet_rates`), `split` over counts, `work` over weight formats
+    (`stack_formats`). resident: sequences of prompt and answer that fit (`calculators.speed.room`), below 1
+    where the model does not fit; step_tokens: max_num_batched_tokens, the engine's default when None.
+    """
+    room = np.asarray(resident, dtype=np.float64)
+    users = np.asarray(concurrency, dtype=np.float64)
+    fits = np.where(room >= 1, 1.0, np.nan)
+    server = Server(
+        work, rates, engine, prompt_tokens, output_tokens, output_tokens, np.maximum(room, 1.0), room, split,
+        1.0, step_tokens,
+    )  # fmt: skip
+    load = closed_loop(server, users)
+    most = np.maximum(server.room, 1.0)
+    best = np.asarray(output_tokens, dtype=np.float64) / request_seconds(server, most)
+    alone = users <= 1
+
+    def banded(value: Floats, single: str, many: str, rate: bool = False) -> Estimate:
+        one = with_band(value * fits, bands, engine.id, single, "single", rate)  # ty: ignore[invalid-argument-type]
+        more = with_band(value * fits, bands, engine.id, many, "batch", rate)  # ty: ignore[invalid-argument-type]
+        return Estimate(
+            one.value,
+            np.where(alone, one.low, more.low),
+            np.where(alone, one.high, more.high),
+            one.band if alone.all() else more.band,
+        )
+
+    running = load.running * fits
+    return ServingSpeed(
+        tpot_s=banded(load.tpot_s, "decode", "tpot"),
+        ttft_s=banded(load.ttft_s, "prefill", "ttft"),
+        tokens_per_s=banded(1 / load.tpot_s, "decode", "tpot", rate=True),
+        output_tokens_per_s=banded(load.output_tokens_per_s, "decode", "throughput", rate=True),
+        max_output_tokens_per_s=with_band(best * fits, bands, engine.id, "throughput", "batch", rate=True),
+        users_at_most=most * fits,
+        running=running,
+        step=decode_pass(server, load.running),
+        prompt=prompt_step(work, rates, engine, prompt_tokens, split=split),
+    )

@@ -1,0 +1,65 @@
+"""A scenario's speed on its GPUs: any mix at once, reasons where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calculators.scenario import Scenario
+from pages.ui import catalogue, speed_load, workload
+
+
+def speeds(**fields: Any) -> speed_load.Speeds:
+    found = speed_load.speeds(workload.load(Scenario(**fields)))
+    assert not isinstance(found, str)
+    return found
+
+
+def test_every_card_and_count_at_once_equals_each_alone() -> None:
+    load = workload.load(Scenario(model="llama-3.1-8b", weight_format="fp8", concurrency=16))
+    many = [workload.pinned(str(gpu), count) for gpu in catalogue.gpus().index for count in (1, 2, 8)]
+    together = speed_load.speeds(load, many)
+    assert not isinstance(together, str)
+    assert together.speed.tpot_s.value.shape == (len(many),)
+    for i in range(0, len(many), 29):
+        alone = speed_load.speeds(load, [many[i]])
+        assert not isinstance(alone, str)
+        assert alone.refused == (together.refused[i],)
+        for name in ("tpot_s", "ttft_s", "output_tokens_per_s", "max_output_tokens_per_s"):
+            one, all_of = getattr(alone.speed, name).value[0], getattr(together.speed, name).value[i]
+            assert np.isclose(one, all_of, rtol=1e-9, equal_nan=True)
+
+
+def test_a_gpu_without_a_speed_says_why() -> None:
+    found = speeds(model="llama-3.3-70b", weight_format="awq-int4")
+    missing = np.isnan(found.speed.tpot_s.value)
+    assert [bool(reason) for reason in found.refused] == missing.tolist()
+    assert found.refused[list(found.gpus).index(found.gpus[-1])] == "does not fit"  # 24 GB
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"engine": "transformers"}, "not modelled"),
+        ({"model": "bert-base", "weight_format": "bf16", "max_model_len": 2048}, "encoder"),
+        ({"max_model_len": 1024}, "longer than the context"),
+        ({"gpus": ()}, "no GPU"),
+    ],
+)
+def test_a_scenario_without_a_speed_says_why(fields: dict[str, Any], word: str) -> None:
+    found = speed_load.speeds(workload.load(Scenario(**fields)))
+    assert isinstance(found, str)
+    assert word in found
+
+
+def test_layers_over_several_cards_give_one_user_no_speed() -> None:
+    fields = {"engine": "llama.cpp", "model": "llama-3-70b", "weight_format": "gguf-q4_k_m"}
+    one, two = (speeds(gpus=("rtx-a6000-48gb",), gpu_count=n, **fields) for n in (1, 2))
+    assert one.speed.tokens_per_s.value[0] == pytest.approx(two.speed.tokens_per_s.value[0], rel=1e-9)
+
+
+def test_a_band_borrowed_from_other_engines_is_called_so() -> None:
+    found = speeds(engine="sglang", model="llama-3.1-8b", weight_format="bf16")
+    assert any("band" in text for text in found.assumptions)
