@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PORT ?= 8501
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: app test lint types unit browser bench chromium lock clean
+.PHONY: app test lint types unit browser bench chromium prices lock clean
 
 app: $(VENV)/.runtime
 	$(BIN)/streamlit run app.py --server.port $(PORT)
@@ -33,10 +33,15 @@ bench: $(VENV)/.dev chromium
 chromium:
 	@sh tests/browser/ensure_chromium.sh
 
+# Appends today's rental prices to gpu_data/prices.csv; needs the network. No page load ever does this.
+prices: $(VENV)/.prices
+	$(BIN)/python -m gpu_data.price_refresh
+
 # The lock files name every package with its hashes and no index host.
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml -o requirements.txt
 	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet pyproject.toml --group dev -o requirements-dev.txt
+	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet --group prices -c requirements.txt -o gpu_data/price_requirements.txt
 
 # A stamp per lock file: a second start installs nothing.
 $(VENV)/.runtime: requirements.txt
@@ -46,6 +51,10 @@ $(VENV)/.runtime: requirements.txt
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	$(PIP_INSTALL) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.prices: gpu_data/price_requirements.txt $(VENV)/.runtime
+	$(PIP_INSTALL) -r gpu_data/price_requirements.txt
 	@touch $@
 
 clean:

@@ -1,8 +1,8 @@
-"""Appends today's rental prices to `prices.csv`, read through the gpuhunt library.
+"""Appends rental prices to `prices.csv`, read through the gpuhunt library.
 
-`python -m gpu_data.price_refresh`, by hand and where there is a network; never when a page loads. History
-stays: a row of today is added for each provider and card, and summaries take the newest of a source. The
-library (dstackai/gpuhunt on GitHub) is imported only here and is no dependency of the app.
+`make prices`, by hand and where there is a network; never when a page loads. History stays: rows are added
+for each provider and card, and summaries take the newest of a source. The library (dstackai/gpuhunt on
+GitHub) is imported only here; it has its own lock file, `price_requirements.txt`, and the app does without.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib
+import logging
 import os
+import re
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -27,7 +30,7 @@ from gpu_data.prices import PRICE_FILE, check_prices
 
 NAME_FILE: Final = Path(__file__).parent / "price_names.csv"
 # Where anybody may offer a machine: the middle of the offers says more than the cheapest one.
-MARKETPLACES: Final = frozenset({"vastai", "tensordock"})
+MARKETPLACES: Final = frozenset({"vastai", "tensordock", "lium"})
 PROVIDERS: Final = {
     "aws": "AWS",
     "azure": "Azure",
@@ -37,16 +40,22 @@ PROVIDERS: Final = {
     "runpod": "RunPod",
     "vastai": "Vast.ai",
     "tensordock": "TensorDock",
-    "datacrunch": "DataCrunch",
     "verda": "Verda (DataCrunch)",
     "nebius": "Nebius",
-    "cudo": "Cudo Compute",
     "vultr": "Vultr",
     "digitalocean": "DigitalOcean",
     "crusoe": "Crusoe",
     "hotaisle": "Hot Aisle",
     "cloudrift": "CloudRift",
+    "jarvislabs": "JarvisLabs",
+    "seeweb": "Seeweb",
+    "daytona": "Daytona",
+    "lium": "Lium",
 }
+# Prices that the library carries as a table of its own, not read from the provider's interface.
+WRITTEN_DOWN: Final = frozenset({"crusoe"})
+# Of these the library says that they are estimates (providers/crusoe.py, 0.1.34).
+ESTIMATED: Final = frozenset({("crusoe", "B200")})
 
 
 class Offer(Protocol):
@@ -60,6 +69,16 @@ class Offer(Protocol):
     gpu_name: str | None
     gpu_memory: float | None
     spot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one provider offers, and the date of it: `kind` says whether that is the day of asking."""
+
+    provider: str
+    as_of: date
+    kind: str
+    offers: Sequence[Offer]
 
 
 class PriceName(CsvRow):
@@ -93,38 +112,40 @@ def card_of(name: str, memory_gb: float | None, instance: str) -> str | None:
     return None
 
 
-def quotes_from(offers: Iterable[Offer], today: date, version: str) -> list[PriceQuote]:
+def quotes_from(answers: Iterable[Answer], version: str) -> list[PriceQuote]:
     """A quote per provider, card and tier: the cheapest offer per GPU, on marketplaces the median.
 
-    Offers without a GPU, without a price or of no single card are left out.
+    Offers without a GPU, without a price, of no single card or that are no price of the provider's are left
+    out.
     """
-    gathered: dict[tuple[str, str, bool], list[Offer]] = {}
-    for offer in offers:
-        if not offer.gpu_name or not offer.gpu_count or not offer.price or offer.price <= 0:
-            continue
-        card = card_of(offer.gpu_name, offer.gpu_memory, offer.instance_name or "")
-        if card is not None:
-            gathered.setdefault((offer.provider, card, bool(offer.spot)), []).append(offer)
+    gathered: dict[tuple[str, str, bool], tuple[Answer, list[Offer]]] = {}
+    for answer in answers:
+        for offer in answer.offers:
+            if not offer.gpu_name or not offer.gpu_count or not offer.price or offer.price <= 0:
+                continue
+            card = card_of(offer.gpu_name, offer.gpu_memory, offer.instance_name or "")
+            if card is not None and (answer.provider, offer.gpu_name) not in ESTIMATED:
+                key = (answer.provider, card, bool(offer.spot))
+                gathered.setdefault(key, (answer, []))[1].append(offer)
     return [
-        _quote(provider, card, spot, found, today, version)
-        for (provider, card, spot), found in sorted(gathered.items())
+        _quote(answer, card, spot, found, version)
+        for (_, card, spot), (answer, found) in sorted(gathered.items(), key=lambda item: item[0])
     ]
 
 
-def _quote(
-    provider: str, card: str, spot: bool, offers: Sequence[Offer], today: date, version: str
-) -> PriceQuote:
+def _quote(answer: Answer, card: str, spot: bool, offers: Sequence[Offer], version: str) -> PriceQuote:
     each = {id(offer): offer.price / offer.gpu_count for offer in offers}
     cheapest = min(offers, key=lambda offer: (each[id(offer)], offer.instance_name, offer.location))
+    provider = answer.provider
     market = provider in MARKETPLACES and not spot
     fields: dict[str, Any] = {
         "gpu_id": card,
         "gpu_label": cheapest.gpu_name,
         "provider": PROVIDERS.get(provider, provider),
-        "as_of": today.isoformat(),
-        "as_of_kind": "read",
+        "as_of": answer.as_of.isoformat(),
+        "as_of_kind": answer.kind,
         "source": f"gpuhunt library, {provider}",
-        "verified_by": "vendor interface",
+        "verified_by": "secondary" if provider in WRITTEN_DOWN else "vendor interface",
         "note": f"gpuhunt {version}",
     }
     if market:
@@ -170,12 +191,43 @@ def _cells(quote: PriceQuote) -> tuple[str, ...]:
     )
 
 
-def _offers() -> tuple[Iterator[Offer], str]:
-    """Every offer the library knows now. Raises ImportError when it is not installed."""
-    library = importlib.import_module("gpuhunt")
-    from importlib.metadata import version
+def collected(catalog: Any, today: date) -> tuple[list[Answer], dict[str, str]]:
+    """What each provider of a loaded `gpuhunt.Catalog` offers, and why others gave no answer.
 
-    return iter(library.query(min_gpu_count=1)), version("gpuhunt")
+    One provider that fails does not lose the others, so each is asked alone. Catalogues that the library
+    publishes are dated by their version ("20260818-42"); providers that are asked directly by today.
+    """
+    answers, failed = [], {}
+    for name in (*catalog.catalog, *(provider.NAME for provider in catalog.providers)):
+        published = catalog.catalog.get(name)
+        as_of, kind = _dated(published.version if published else "", today)
+        try:
+            answers.append(Answer(name, as_of, kind, catalog.query(provider=name, min_gpu_count=1)))
+        except Exception as error:  # whatever a provider's interface raises
+            failed[name] = f"{type(error).__name__}: {error}"
+    return answers, failed
+
+
+def _dated(version: str, today: date) -> tuple[date, str]:
+    found = re.match(r"20\d{6}", version)
+    try:
+        return date.fromisoformat(found.group() if found else ""), "catalogue date"
+    except ValueError:
+        return today, "read"
+
+
+def _ask(today: date) -> tuple[list[Answer], dict[str, str], str]:
+    """Every offer the library knows now. Raises ImportError when it is not installed.
+
+    Raises OSError when it reaches no provider: its own exceptions have no common base outside of it.
+    """
+    library = importlib.import_module("gpuhunt")
+    logging.getLogger("gpuhunt").setLevel(logging.CRITICAL)  # it logs tracebacks of what is reported here
+    try:
+        catalog = library.default_catalog()
+    except library.GPUHuntError as error:
+        raise OSError(f"gpuhunt reached no provider ({error})") from error
+    return *collected(catalog, today), importlib.import_module("gpuhunt.version").__version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,15 +235,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m gpu_data.price_refresh", description=__doc__)
     parser.parse_args(arguments)
     try:
-        offers, version = _offers()
-        added = append(quotes_from(offers, date.today(), version))
+        answers, failed, version = _ask(date.today())
+        quotes = quotes_from(answers, version)
+        added = append(quotes)
     except ImportError:
-        sys.stderr.write("gpuhunt is not installed: python -m pip install gpuhunt, then run this again.\n")
+        sys.stderr.write("gpuhunt is not installed: use `make prices`, which installs it.\n")
         return 2
     except (OSError, ValueError, ValidationError) as error:
         sys.stderr.write(f"No price was changed: {error}\n")
         return 1
-    sys.stdout.write(f"{added} quotes of {date.today()} added to {PRICE_FILE.name}.\n")
+    for name, reason in failed.items():
+        sys.stderr.write(f"{name} gave no answer: {reason:.160}\n")
+    same = len(quotes) - added
+    sys.stdout.write(
+        f"{added} quotes of {len(answers)} providers added to {PRICE_FILE.name}; "
+        f"{same} stood there already.\n"
+    )
     return 0
 
 

@@ -14,6 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = {
     "requirements.txt": PROJECT["project"]["dependencies"],
     "requirements-dev.txt": PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"],
+    "gpu_data/price_requirements.txt": PROJECT["dependency-groups"]["prices"],
 }
 
 
