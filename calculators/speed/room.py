@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calculators.memory import Deployment, cache_pool_bytes, estimate
+from calculators.memory import Deployment, FitMatrix, cache_pool_bytes, estimate, on_fleet
 from calculators.memory.cache import batch_defaults
 from gpu_data.speed_schemas import SpeedEngine
 
@@ -46,3 +48,34 @@ def resident_sequences(
     pool = cache_pool_bytes(deployment)
     each = estimate(deployment.but(max_model_len=max(int(tokens), 1), concurrency=1)).kv_bytes
     return sequences_that_fit(pool, each, sequence_limit(deployment, engine) if limit is None else limit)
+
+
+def matrix_residents(
+    matrix: FitMatrix, base: Deployment, engine: SpeedEngine, tokens: float, limit: ArrayLike | None = None
+) -> Floats:
+    """The same for every [gpu, count, format] of a fit matrix that was made for `base`.
+
+    `base` is the deployment of the matrix at its max_model_len and concurrency, with the GPUs' capacities; a
+    sequence's share on the fullest GPU is that of its weight format (with layers split, another format may
+    fill another GPU most, where a sequence takes a layer more or less).
+    """
+    room = np.zeros(matrix.needed_bytes.shape)
+    most = np.asarray(sequence_limit(base, engine) if limit is None else limit, dtype=np.float64)
+    most = most[:, None] if most.ndim else most
+    alone = replace(base.gpu, capacity_bytes=float(np.max(base.gpu.capacity_bytes)), names=())
+    for j, ways in enumerate(matrix.fleets):
+        for fleet in dict.fromkeys(ways):
+            if fleet is None:
+                continue
+            columns = [k for k, other in enumerate(ways) if other == fleet]
+            one = on_fleet(base.but(gpu=alone), fleet)
+            kept, each = (
+                estimate(one.but(max_model_len=length, concurrency=count)).kv_bytes
+                for length, count in (
+                    (base.max_model_len, base.concurrency),
+                    (max(int(tokens), 1), 1),
+                )
+            )
+            pool = matrix.headroom_bytes[:, j, columns] + kept
+            room[:, j, columns] = sequences_that_fit(pool, each, most)
+    return room

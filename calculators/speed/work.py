@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role, Shard, Weight
 from calculators.formats import kv_bytes_per_element, weights_bytes
+from calculators.kept import kept_by_identity
 from gpu_data.format_schemas import KvFormat, WeightFormat
 
 Floats = NDArray[np.float64]
@@ -105,15 +106,28 @@ def model_work(arch: Architecture, weight_format: WeightFormat, kv_format: KvFor
     """
     stored = weights_bytes(arch, weight_format)
     expert_bytes = stored.layers_by_shard.get(Shard.EXPERT, np.zeros(len(arch.layers)))
+    head_bytes, head_elements = _head(arch, stored.outside)
+    return replace(
+        _unweighted(arch, kv_format),
+        fixed_weight_bytes=float(stored.layers.sum() - expert_bytes.sum()),
+        head_bytes=head_bytes,
+        head_flop_per_token=FLOP_PER_WEIGHT * head_elements,
+        expert_layers=_expert_layers(arch, expert_bytes),
+    )
+
+
+@kept_by_identity(64)
+def _unweighted(arch: Architecture, kv_format: KvFormat) -> ModelWork:
+    """What does not depend on the weight format; bytes of weights are left at 0."""
     return ModelWork(
         n_layers=len(arch.layers),
         hidden_size=arch.hidden_size,
         vocab_size=arch.vocab_size,
-        fixed_weight_bytes=float(stored.layers.sum() - expert_bytes.sum()),
-        head_bytes=_head(arch, stored.outside)[0],
-        expert_layers=_expert_layers(arch, expert_bytes),
+        fixed_weight_bytes=0.0,
+        head_bytes=0.0,
+        expert_layers=(),
         matmul_flop_per_token=FLOP_PER_WEIGHT * _layer_elements(arch, active=True),
-        head_flop_per_token=FLOP_PER_WEIGHT * _head(arch, stored.outside)[1],
+        head_flop_per_token=0.0,
         matmul_elements=_layer_elements(arch, active=False),
         caches=_caches(arch, kv_format),
         attention=_attention(arch),
@@ -145,18 +159,30 @@ def _head(arch: Architecture, outside: tuple[tuple[Weight, float], ...]) -> tupl
 
 
 def _expert_layers(arch: Architecture, expert_bytes: Floats) -> tuple[ExpertLayers, ...]:
-    found: dict[tuple[int, int], tuple[int, float]] = {}
-    for layer, size in zip(arch.layers, expert_bytes, strict=True):
-        up = next((w for w in layer.weights if w.role is Role.EXPERT_UP), None)
-        up = up or next((w for w in layer.weights if w.role in _EXPERTS), None)
-        if up is None or size <= 0:
-            continue
-        chosen = up.copies if up.active_copies is None else up.active_copies
-        layers, total = found.get((up.copies, chosen), (0, 0.0))
-        found[up.copies, chosen] = layers + 1, total + float(size)
     return tuple(
-        ExpertLayers(n, experts, k, total / n / experts) for (experts, k), (n, total) in found.items()
+        ExpertLayers(len(rows), experts, chosen, float(expert_bytes[rows].sum()) / len(rows) / experts)
+        for (experts, chosen), rows in _routed(arch)
     )
+
+
+@kept_by_identity(64)
+def _routed(arch: Architecture) -> list[tuple[tuple[int, int], list[int]]]:
+    """((experts, how many a token uses), positions of the layers that have them)."""
+    by_id = {id(layer): layer for layer in arch.layers}
+    routing = {key: _routing(layer) for key, layer in by_id.items()}
+    found: dict[tuple[int, int], list[int]] = {}
+    for i, layer in enumerate(arch.layers):
+        if (route := routing[id(layer)]) is not None:
+            found.setdefault(route, []).append(i)
+    return list(found.items())
+
+
+def _routing(layer: Layer) -> tuple[int, int] | None:
+    up = next((w for w in layer.weights if w.role is Role.EXPERT_UP), None)
+    up = up or next((w for w in layer.weights if w.role in _EXPERTS), None)
+    if up is None:
+        return None
+    return up.copies, up.copies if up.active_copies is None else up.active_copies
 
 
 def stack_formats(works: Sequence[ModelWork], trailing_axes: int = 0) -> ModelWork:

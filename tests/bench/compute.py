@@ -13,20 +13,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from calculators import memory
+from calculators import memory, speed
 from calculators.architecture import params_total, read_config
 from calculators.formats import FormatRefused, engine_layout, weights_bytes
 from calculators.scenario import Scenario
+from calculators.speed.room import held_tokens, matrix_residents
 from gpu_data import spec_frame
 from gpu_data.engines import engine, error_band
 from gpu_data.formats import kv_format, weight_formats
 from gpu_data.models import model_config, model_ids
+from gpu_data.speed import speed_bands, speed_engine_like
 from pages.ui import tracks, workload
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers")
+KV = kv_format("bf16")
 MODELS = ("llama-3.3-70b", "deepseek-v3", "gpt-oss-120b", "qwen3.5-27b")
 
 
@@ -80,6 +84,89 @@ def matrix(model_id: str, engine_id: str) -> tuple[Callable[[], object], int]:
     return job, len(cards) * len(counts) * len(formats)
 
 
+class Catalogue:
+    """Memory and speed of every model on every GPU, count and weight format; facts of GPUs looked up once."""
+
+    def __init__(self, engine_id: str = "vllm"):
+        cards = spec_frame()[lambda frame: frame["released"]]
+        self.engine, self.counts = engine(engine_id), (1, 2, 4, 8)
+        found = speed_engine_like(engine_id, self.engine.family)
+        assert found is not None
+        self.speed_engine, self.band = found, error_band(self.engine.family)
+        self.specs = [dict(card) for _, card in cards.iterrows()]
+        self.capacity, self.names = cards["usable_bytes"].astype(float).to_numpy(), tuple(cards["name"])
+        self.gpu = memory.GpuMemory("all", self.capacity, names=self.names)
+        self.models = [read_config(model_config(model_id)) for model_id in model_ids()]
+        self.models = [arch for arch in self.models if arch.generates]
+        self.looked_up: dict[str, tuple[Any, Any]] = {}
+
+    def facts(self, fmt: Any, arch: Any) -> tuple[Any, Any]:
+        """(layouts, rates) of all GPUs for a format; only those of a native format depend on the model."""
+        if fmt.kind != "native" and fmt.id in self.looked_up:
+            return self.looked_up[fmt.id]
+        layouts = [engine_layout(spec, fmt, self.engine.algorithm, arch) for spec in self.specs]
+        rates, _ = speed.fleet_rates(self.specs, fmt, arch, self.speed_engine.half_accumulate)
+        self.looked_up[fmt.id] = layouts, rates
+        return layouts, rates
+
+    def run(self, arch: Any, prompt: int = 1024, output: int = 256, users: int = 16) -> int:
+        """Compute one model; returns how many combinations had both figures worked out."""
+        formats, works, layouts, rates = [], [], [], []
+        for fmt in weight_formats():
+            try:
+                works.append(speed.model_work(arch, fmt, KV))
+            except FormatRefused:
+                continue
+            formats.append(fmt)
+            layout, rate = self.facts(fmt, arch)
+            layouts.append(layout)
+            rates.append(rate)
+        matrix = memory.fit_matrix(
+            arch, KV, self.engine, self.capacity, self.counts, formats, prompt + output, 1,
+            band=self.band, names=self.names, layouts=layouts,
+        )  # fmt: skip
+        base = memory.Deployment(
+            arch, formats[0], KV, self.engine, self.gpu, max_model_len=prompt + output, concurrency=1
+        )
+        held = held_tokens(self.speed_engine, prompt, output)
+        room = matrix_residents(matrix, base, self.speed_engine, held)  # [gpu, count, format]
+        tensor, stages = (
+            np.array([[getattr(way, name, 1) for way in ways] for ways in matrix.fleets])[None]
+            for name in ("tensor_parallel_size", "pipeline_parallel_size")
+        )
+        found = speed.serving_speed(
+            speed.stack_formats(works), by_format_last(speed.stack(rates)), self.speed_engine, speed_bands(),
+            prompt, output, users, room, speed.Split(tensor, stages),
+        )  # fmt: skip
+        assert found.tpot_s.value.shape == matrix.verdict.shape
+        return matrix.verdict.size
+
+
+def by_format_last(rates: Any) -> Any:
+    """Rates [format, gpu] as [gpu, 1, format]."""
+    arrays = {
+        f.name: getattr(rates, f.name).T[:, None, :]
+        for f in dataclasses.fields(rates)
+        if f.name != "computed_in"
+    }
+    return dataclasses.replace(rates, **arrays)
+
+
+def catalogue_rate() -> dict[str, float]:
+    """The whole catalogue once, configs read and GPU facts looked up before."""
+    catalogue = Catalogue()
+    catalogue.run(catalogue.models[0])
+    start = time.process_time()
+    combinations = sum(catalogue.run(arch) for arch in catalogue.models)
+    took = time.process_time() - start
+    return {
+        "whole_catalogue_models": len(catalogue.models),
+        "whole_catalogue_combinations": combinations,
+        "whole_catalogue_s": round(took, 2),
+        "memory_and_speed_combinations_per_s": round(combinations / took),
+    }
+
+
 def main() -> None:
     """Print every figure as JSON."""
     gc.collect()
@@ -107,7 +194,7 @@ def main() -> None:
     )
     result = {name: {"ms": round(ms, 1), "units_of_work": round(ms / base, 1)} for name, ms in found.items()}
     summary = {"unit_of_work_ms": round(base, 2), "memory_combinations_per_s": round(float(np.median(rates)))}
-    print(json.dumps(result | summary, indent=2))  # noqa: T201
+    print(json.dumps(result | summary | catalogue_rate(), indent=2))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calculators import validate_serving
+from calculators import memory, validate_serving
 from calculators.architecture import read_config
 from calculators.formats import FormatRefused
 from calculators.speed import (
@@ -24,10 +24,11 @@ from calculators.speed import (
     stack,
     stack_formats,
 )
-from calculators.speed.room import sequences_that_fit
+from calculators.speed.room import matrix_residents, resident_sequences, sequences_that_fit
 from calculators.validate_rows import RowRefused
 from calculators.validate_speed import read_table
 from gpu_data import spec_frame
+from gpu_data.engines import engine as engine_of
 from gpu_data.formats import kv_format, weight_format, weight_formats
 from gpu_data.models import model_config
 from gpu_data.speed import speed_bands, speed_engine, speed_engine_like, speed_engines
@@ -228,3 +229,26 @@ def test_agrees_with_the_validate_path_row_for_row() -> None:
             assert found.output_tokens_per_s.value == pytest.approx(wanted["output_tokens_per_s"], rel=1e-9)
         compared += 1
     assert compared > 40
+
+
+@pytest.mark.parametrize(("engine_id", "fmt"), [("vllm", "bf16"), ("llama.cpp", "gguf-q4_k_m")])
+def test_room_in_a_fit_matrix_is_that_of_each_deployment(engine_id: str, fmt: str) -> None:
+    arch, kv, chosen = read_config(model_config("llama-3.3-70b")), kv_format("bf16"), engine_of(engine_id)
+    capacities, counts = np.array([24e9, 48e9, 80e9, 180e9]), (1, 4)
+    formats = [weight_format(fmt), weight_format("gguf-q8_0")]
+    base = memory.Deployment(
+        arch, formats[0], kv, chosen, memory.GpuMemory("all", capacities), max_model_len=2048, concurrency=2
+    )
+    matrix = memory.fit_matrix(arch, kv, chosen, capacities, counts, formats, 2048, 2)
+    speed = speed_engine_like(chosen.id, chosen.family)
+    assert speed is not None
+    found = matrix_residents(matrix, base, speed, 700)
+    for j in range(len(counts)):
+        for k, one in enumerate(formats):
+            way = matrix.fleets[j][k]
+            assert way is not None
+            alone = memory.on_fleet(base.but(weight_format=one), way)
+            # an engine that splits by layers: another format may fill another GPU most
+            exact = k == 0 or chosen.split == "tensor"
+            wanted = resident_sequences(alone, speed, 700)
+            assert found[:, j, k] == pytest.approx(wanted, rel=1e-9 if exact else 0.15)
