@@ -61,16 +61,8 @@ def prompt_step(
     chunks = np.maximum(np.ceil(count * tokens / engine.chunk_tokens), 1.0)
     # One chunk's step times the number of chunks; attention of all chunks is that of whole prompts.
     one = step_seconds(work, rates, engine, 0.0, 0.0, count / chunks, tokens, split)
-    unpack = unpack_seconds(work, rates, engine)
     speedup = pipeline_speedup(np.minimum(chunks, engine.pipeline_chunks), split.layer_gpus)
-    scale = chunks / speedup
-    return Step(
-        moving=(one.moving + unpack) * scale,
-        computing=one.computing * scale,
-        kernels=(one.kernels + unpack) * scale,
-        communication=one.communication * scale,
-        fixed=one.fixed * scale,
-    )
+    return one.times(chunks / speedup, unpack_seconds(work, rates, engine))
 
 
 def prompt_tokens_per_s(

@@ -52,11 +52,42 @@ ONE_GPU = Split()
 class Step:
     """Seconds of one forward pass by cause; `total` is what the clock shows."""
 
-    moving: Floats  # weights and cache, at the bandwidth kernels get
-    computing: Floats  # matrices and attention, at the rate kernels get
-    kernels: Floats  # the larger of both for matrices, plus the larger of both for attention
+    read_weights: Floats  # at the bandwidth kernels get
+    multiply: Floats  # matrices, at the rate kernels get
+    read_cache: Floats  # and attention scores where they are written out
+    attend: Floats
     communication: Floats
     fixed: Floats
+    unpack: ArrayLike = 0.0  # weights to 16 bits in memory, before they are multiplied
+
+    @property
+    def moving(self) -> Floats:
+        """Seconds of memory traffic, were nothing else to do."""
+        return self.read_weights + self.read_cache + np.asarray(self.unpack)
+
+    @property
+    def computing(self) -> Floats:
+        """Seconds of operations, were nothing to be read."""
+        return self.multiply + self.attend
+
+    @property
+    def kernels(self) -> Floats:
+        """The larger of both for matrices, plus the larger of both for attention."""
+        matrices = np.maximum(self.read_weights, self.multiply)
+        return matrices + np.maximum(self.read_cache, self.attend) + np.asarray(self.unpack)
+
+    def times(self, factor: ArrayLike, unpack: ArrayLike = 0.0) -> Step:
+        """The step repeated, with weights unpacked before each."""
+        f = np.asarray(factor, dtype=np.float64)
+        return Step(
+            self.read_weights * f,
+            self.multiply * f,
+            self.read_cache * f,
+            self.attend * f,
+            self.communication * f,
+            self.fixed * f,
+            (np.asarray(self.unpack) + np.asarray(unpack)) * f,
+        )
 
     @property
     def total(self) -> Floats:
@@ -181,13 +212,7 @@ def step_seconds(
     unhidden = np.maximum(least - kernels - communication, 0.0)
     fixed = k["step_s"] + per_layer * work.n_layers + unhidden
     fixed = fixed + (k["sequence_s"] + k["stream_s"] * np.asarray(streamed)) * sequences
-    return Step(
-        moving=read_weights + read_cache,
-        computing=multiply + attend,
-        kernels=kernels,
-        communication=communication,
-        fixed=fixed * np.ones_like(kernels),
-    )
+    return Step(read_weights, multiply, read_cache, attend, communication, fixed * np.ones_like(kernels))
 
 
 def unpack_seconds(work: ModelWork, rates: GpuRates, engine: SpeedEngine) -> Floats:

@@ -13,6 +13,7 @@ from calculators.kept import kept_by_identity
 from calculators.memory.cache import batch_tokens
 from calculators.speed import (
     GpuRates,
+    ModelWork,
     ServingSpeed,
     SpeedRefused,
     Split,
@@ -27,6 +28,11 @@ from gpu_data.speed_schemas import SpeedEngine
 from pages.ui import catalogue, words, workload
 
 _work = kept_by_identity(256)(model_work)
+
+
+def work_of(load: workload.Workload) -> ModelWork:
+    """Bytes and operations of the workload's model in its formats."""
+    return _work(load.architecture, load.weight_format, load.kv_format)
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def speeds(
         found.append(UNKNOWN if refused[i] else rates)
     split, fleet = Split(tensor, layers), stack(found)
     speed = serving_speed(
-        _work(load.architecture, load.weight_format, load.kv_format),
+        work_of(load),
         fleet,
         engine,
         speed_bands(),
@@ -111,7 +117,7 @@ def _assumptions(engine: SpeedEngine, speed: ServingSpeed) -> tuple[str, ...]:
     borrowed = [e.band is None or e.band.engine == "any" for e in (speed.tpot_s, speed.ttft_s)]
     notes = [f"{engine.label}: {engine.note}" if engine.note else ""]
     if any(borrowed):
-        notes.append(f"too few measurements of {engine.label} for a band of its own: that of all engines")
+        notes.append(f"Too few measurements of {engine.label} for a band of its own: that of all engines")
     return tuple(note for note in notes if note)
 
 

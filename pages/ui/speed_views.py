@@ -1,0 +1,182 @@
+"""How fast the model runs on the pinned GPUs: rows as plain data, one table, formulas when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+import numpy as np
+import streamlit as st
+
+from calculators.scenario import MAX_MODEL_LEN
+from calculators.speed import BINDS, GpuRates, Split, Step
+from calculators.speed.bands import Estimate
+from calculators.speed.explain import SpeedTerm, decode_terms, prompt_terms
+from pages.ui import plain_table, speed_load, state, words, workload
+from pages.ui.compare_text import DASH
+
+TITLES: Final = ("GPU", "Each user", "All users", "First token after", "Held back by", "At most")
+HELD: Final = {
+    "moving": "memory bandwidth",
+    "computing": "computing",
+    "communication": "the link between GPUs",
+    "fixed cost": "fixed costs of the engine",
+}
+EXPANDER: Final = "speed-details"
+
+
+@dataclass(frozen=True)
+class SpeedRows:
+    """What the table says; `rows` go with TITLES, `notes` stand below; `reason` instead of all of it."""
+
+    caption: str
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    reason: str = ""
+
+
+def speed_rows(load: workload.Workload) -> SpeedRows:
+    """Speed of every pinned GPU in words, each figure with its 80 % band."""
+    found = speed_load.speeds(load)
+    if isinstance(found, str):
+        return SpeedRows("", (), (), f"No speed: {words.plain(found)}.")
+    s, speed = load.scenario, found.speed
+    rows = []
+    for i, gpu in enumerate(found.gpus):
+        if reason := found.refused[i]:
+            rows.append((gpu.title, DASH, DASH, DASH, reason, DASH))
+            continue
+        most = int(speed.users_at_most[i])
+        rows.append(
+            (
+                gpu.title,
+                f"{_figure(speed.tokens_per_s, i)} tokens/s",
+                f"{_figure(speed.output_tokens_per_s, i)} tokens/s",
+                _time(speed.ttft_s, i),
+                HELD[BINDS[int(speed.binds[i])]] + _waiting(s.concurrency, float(speed.running[i])),
+                f"{_figure(speed.max_output_tokens_per_s, i)} tokens/s, {words.count(most, 'user')}",
+            )
+        )
+    users = "one user" if s.concurrency == 1 else f"{s.concurrency:,} users at once"
+    caption = (
+        f"{load.title} under {found.engine.label} with {users}: prompts of "
+        f"{words.count(s.prompt_tokens, 'token')}, answers of {s.output_tokens:,}. Brackets hold four of "
+        "five measurements."
+    )
+    return SpeedRows(caption, tuple(rows), tuple(f"{note}." for note in found.assumptions))
+
+
+def draw(load: workload.Workload) -> None:
+    """The table, and behind an expander the lengths of prompt and answer and the formulas of one GPU."""
+    found = speed_rows(load)
+    st.header("How fast", anchor=False)
+    if found.reason:
+        st.info(found.reason)
+    else:
+        plain_table.draw("speed", found.caption, TITLES, found.rows, found.notes)
+    box = st.expander("Prompt and answer length, and how this was computed", on_change="rerun", key=EXPANDER)
+    if not box.open:
+        return
+    with box:
+        lengths()
+        if not found.reason:
+            plain_table.draw("speed-terms", *term_rows(load))
+
+
+def lengths() -> None:
+    """What each request reads and writes."""
+    with st.container(horizontal=True):
+        for label, field in (
+            ("Prompt tokens", "prompt_tokens"),
+            ("Answer tokens", "output_tokens"),
+        ):
+            state.control(
+                st.number_input, label, field, min_value=1, max_value=MAX_MODEL_LEN, step=64, width=200
+            )
+
+
+def term_rows(load: workload.Workload) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
+    """(caption, titles, rows, notes) of the formulas on the GPU in detail, else the first with a speed."""
+    titles = ("Addend", "ms", "Formula", "With numbers", "Source")
+    found = speed_load.speeds(load)
+    able = [] if isinstance(found, str) else [i for i, why in enumerate(found.refused) if why is None]
+    if isinstance(found, str) or not able:
+        return "No pinned GPU has a speed.", titles, [], ()
+    chosen = next((i for i in able if found.gpus[i].id == load.scenario.map_gpu), able[0])
+    s, work, engine = load.scenario, speed_load.work_of(load), found.engine
+    rates, split = one_gpu(found.rates, chosen), one_split(found.split, chosen)
+    stages = 1.0 if engine.splits_by_layers else float(np.asarray(split.layer_gpus))
+    running = float(found.speed.running[chosen])
+    group = max(running / stages, 1.0)
+    step, prompt = one_step(found.speed.step, chosen), one_step(found.speed.prompt, chosen)
+    context = s.prompt_tokens + s.output_tokens / 2
+    rows = [
+        *_lines("Decode: ", decode_terms(work, rates, engine, group, context, split, step)),
+        ("Decode step", f"{float(step.total) * 1e3:,.2f}", TOTAL, "", ""),
+        *_lines("Prompt: ", prompt_terms(work, rates, engine, s.prompt_tokens, split, prompt)),
+        ("Prompt read", f"{float(prompt.total) * 1e3:,.2f}", TOTAL, "", ""),
+    ]
+    caption = (
+        f"{found.gpus[chosen].title}: one decode step of {words.count(round(group), 'sequence')} at a mean "
+        f"context of {context:,.0f} tokens, and one prompt of {s.prompt_tokens:,} read alone."
+    )
+    return caption, titles, rows, ()
+
+
+TOTAL: Final = "larger of weights read and multiplied + larger of cache read and attention + all the others"
+
+
+def _lines(prefix: str, terms: tuple[SpeedTerm, ...]) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{prefix}{term.name.lower()}",
+            f"{term.seconds * 1e3:,.3f}",
+            term.formula,
+            term.substituted,
+            term.source,
+        )
+        for term in terms
+    ]
+
+
+def _at(values: Any, i: int) -> Any:
+    array = np.asarray(values)
+    return array if array.ndim == 0 else array[i]
+
+
+def one_gpu(rates: GpuRates, i: int) -> GpuRates:
+    """One GPU of several."""
+    changed = {f.name: _at(getattr(rates, f.name), i) for f in fields(rates) if f.name != "computed_in"}
+    return replace(rates, **changed, computed_in=rates.computed_in[i])
+
+
+def one_split(split: Split, i: int) -> Split:
+    """The split of one GPU of several."""
+    return Split(**{f.name: _at(getattr(split, f.name), i) for f in fields(split)})
+
+
+def one_step(step: Step, i: int) -> Step:
+    """The step of one GPU of several."""
+    return Step(**{f.name: _at(getattr(step, f.name), i) for f in fields(step)})
+
+
+def _number(value: float) -> str:
+    return f"{value:#.2g}" if value < 9.95 else f"{value:,.0f}"
+
+
+def _figure(estimate: Estimate, i: int) -> str:
+    """Value and band: 73 (63 to 81)."""
+    return f"{_number(estimate.value[i])} ({_number(estimate.low[i])} to {_number(estimate.high[i])})"
+
+
+def _time(estimate: Estimate, i: int) -> str:
+    """The same of seconds, in ms when short."""
+    factor, unit = (1e3, "ms") if estimate.value[i] < 1 else (1.0, "s")
+    parts = [_number(float(values[i]) * factor) for values in (estimate.value, estimate.low, estimate.high)]
+    return f"{parts[0]} ({parts[1]} to {parts[2]}) {unit}"
+
+
+def _waiting(users: int, running: float) -> str:
+    """How many users wait for room."""
+    waits = users - int(running)
+    return f"; {waits:,} of {users:,} users wait" if waits >= 1 and running < users else ""

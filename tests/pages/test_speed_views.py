@@ -1,0 +1,79 @@
+"""The "How fast" table and its formulas, as plain data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from calculators.scenario import Scenario
+from pages.ui import speed_load, speed_views, workload
+
+
+def load(**fields: Any) -> workload.Workload:
+    return workload.load(Scenario(**fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"engine": "llama.cpp", "weight_format": "gguf-q4_k_m", "gpu_count": 2},
+        {"engine": "sglang", "model": "deepseek-v3", "weight_format": "fp8", "gpu_count": 16},
+        {"engine": "tensorrt-llm", "model": "llama-3.1-8b", "weight_format": "fp8", "concurrency": 64},
+    ],
+    ids=["default", "llama.cpp-two-cards", "sglang-16-GPUs", "tensorrt-64-users"],
+)
+def test_addends_make_up_the_step_they_explain(fields: dict[str, Any]) -> None:
+    _, titles, rows, _ = speed_views.term_rows(load(**fields))
+    assert all(len(row) == len(titles) for row in rows)
+    for prefix, total in (("Decode: ", "Decode step"), ("Prompt: ", "Prompt read")):
+        ms = {
+            row[0].removeprefix(prefix): float(row[1].replace(",", ""))
+            for row in rows
+            if row[0].startswith(prefix)
+        }
+        whole = next(float(row[1].replace(",", "")) for row in rows if row[0] == total)
+        found = max(ms.pop("weights read"), ms.pop("matrices multiplied"))
+        found += max(ms.pop("cache read", 0.0), ms.pop("attention computed", 0.0))
+        assert found + sum(ms.values()) == pytest.approx(whole, abs=0.02, rel=1e-3)
+
+
+def test_the_numbers_put_in_give_the_weights_time() -> None:
+    _, _, rows, _ = speed_views.term_rows(load(model="llama-3.1-8b", weight_format="bf16"))
+    row = next(row for row in rows if row[0] == "Decode: weights read")
+    match = re.match(r"([\d.,]+) GB ÷ ([\d.,]+) GB/s", row[3])
+    assert match
+    gb, per_s = (float(text.replace(",", "")) for text in match.groups())
+    assert gb == pytest.approx(15.0, rel=0.01)  # 8.03 billion less the input embedding, 2 bytes each
+    assert gb / per_s * 1e3 == pytest.approx(float(row[1]), rel=0.01)
+
+
+def test_every_pinned_card_has_a_row_in_order() -> None:
+    found = speed_views.speed_rows(load())
+    assert [row[0] for row in found.rows] == [gpu.title for gpu in load().pinned]
+    assert all(len(row) == len(speed_views.TITLES) for row in found.rows)
+    assert "1,024 tokens" in found.caption
+    assert found.rows[-1][4] == "does not fit"
+
+
+def test_users_who_wait_are_counted() -> None:
+    fields = {"model": "llama-3.1-8b", "weight_format": "bf16", "gpus": ("rtx-4090-24gb",)}
+    few, many = (speed_views.speed_rows(load(concurrency=n, **fields)).rows[0] for n in (4, 64))
+    assert "wait" not in few[4]
+    assert "of 64 users wait" in many[4]
+    most = speed_load.speeds(load(concurrency=64, **fields))
+    assert not isinstance(most, str)
+    assert f"{int(most.speed.users_at_most[0])} users" in many[5]
+
+
+def test_no_speed_says_why() -> None:
+    assert "not modelled" in speed_views.speed_rows(load(engine="transformers")).reason
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.123, "0.12"), (2.0, "2.0"), (9.96, "10"), (73.4, "73"), (1234.5, "1,234")]
+)
+def test_two_figures_or_whole_numbers(value: float, text: str) -> None:
+    assert speed_views._number(value) == text
