@@ -2,6 +2,7 @@
 
 from calculators.training.generic import generic_architecture
 from calculators.training.gpu import GpuRefused, gpu_speed_of
+from calculators.training.many import MEMORY_PARTS, GpuKind, Many, many, refusal_of
 from calculators.training.memory import MOMENTS, TrainingReport, estimate
 from calculators.training.plan import planned, plans, squeezed
 from calculators.training.run import (
@@ -17,12 +18,15 @@ from calculators.training.setup import METHODS, OFFLOADS, Parallel, Training, re
 from calculators.training.speed import PARTS, GpuSpeed, Speed, speed
 
 __all__ = [
+    "MEMORY_PARTS",
     "METHODS",
     "MOMENTS",
     "OFFLOADS",
     "PARTS",
+    "GpuKind",
     "GpuRefused",
     "GpuSpeed",
+    "Many",
     "Parallel",
     "Run",
     "Speed",
@@ -35,9 +39,11 @@ __all__ = [
     "gpu_hours",
     "gpu_speed_of",
     "gpus_for_deadline",
+    "many",
     "planned",
     "plans",
     "refusal",
+    "refusal_of",
     "run",
     "speed",
     "squeezed",

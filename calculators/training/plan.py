@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from calculators.architecture.layout import Architecture
 from calculators.training.memory import estimate, gradient_bytes_held
-from calculators.training.setup import Parallel, Training
+from calculators.training.setup import Parallel, Training, most_experts
 from gpu_data.training_schemas import Framework
 
 _STAGES = (1, 2, 4, 8, 12, 16, 24, 32, 64)
 _EXPERT_PLANS = ((1, 8), (1, 64), (4, 8), (4, 64), (8, 64), (16, 64))  # (pipeline, expert) parallel sizes
-_FILLED = 0.9  # share of the memory a plan may take
+FILLED = 0.9  # share of the memory a plan may take
 _NODE = 8  # GPUs; more never offload
 
 
@@ -23,9 +23,10 @@ def plans(framework: Framework, gpus: int, arch: Architecture) -> Iterator[Paral
     heads, layers = arch.num_attention_heads, len(arch.layers)
     if framework.zero_stage == 3:
         yield Parallel(gpus, zero_stage=3)
-    if any(layer.mlp == "moe" for layer in arch.layers):
+    dealt = most_experts(arch)
+    if dealt:
         for stages, experts in _EXPERT_PLANS:
-            if gpus % (stages * experts) == 0 and stages <= layers:
+            if gpus % (stages * experts) == 0 and stages <= layers and dealt % experts == 0:
                 yield Parallel(gpus, pipeline=stages, expert=experts, zero_stage=1, virtual_stages=2)
         return
     for stages in _STAGES:
@@ -41,7 +42,7 @@ def planned(training: Training, gpus: int, memory_bytes: float) -> tuple[Trainin
     chosen = training
     for parallel in plans(training.framework, gpus, training.architecture):
         chosen = training.but(parallel=parallel, accumulation=4 * parallel.pipeline)
-        if float(estimate(chosen).allocated_bytes) <= _FILLED * memory_bytes:
+        if float(estimate(chosen).allocated_bytes) <= FILLED * memory_bytes:
             break
     p = chosen.parallel
     return chosen, (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calculators.architecture.layout import Architecture
+from calculators.architecture.layout import Architecture, Role
 from gpu_data.format_schemas import WeightFormat
 from gpu_data.training_schemas import Checkpointing, Framework, Optimizer, Precision
 
@@ -117,6 +117,12 @@ class Training:
         return self.framework.logit_bytes if self.logit_bytes is None else self.logit_bytes
 
 
+def most_experts(arch: Architecture) -> int:
+    """Routed experts of the layer that has most; 0 without."""
+    weights = (w for layer in arch.layers for w in layer.weights if w.role is Role.EXPERT_UP)
+    return max((w.copies for w in weights), default=0)
+
+
 def refusal(training: Training) -> str | None:
     """Why the run cannot exist, naming the field; None when it can."""
     p = training.parallel
@@ -128,10 +134,21 @@ def refusal(training: Training) -> str | None:
     if np.any(np.asarray(p.gpus) < 1) or np.any(np.asarray(p.gpus) % replica):
         return f"gpus: {p.gpus} is no multiple of tensor x pipeline x context = {replica}"
     if np.any(np.asarray(p.sharders) % p.expert):
-        return f"expert_parallel: {p.expert} does not divide {p.sharders} data-parallel GPUs"
+        return f"expert_parallel_size: {p.expert} does not divide {p.sharders} data-parallel GPUs"
     heads = training.architecture.num_attention_heads
     if heads and heads % p.tensor:
         return f"tensor_parallel_size: {heads} attention heads cannot be split over {p.tensor} GPUs"
     if p.pipeline > max(len(training.architecture.layers), 1):
         return f"pipeline_parallel_size: {len(training.architecture.layers)} layers for {p.pipeline} stages"
+    if np.any(np.asarray(training.seq_len) % p.context):
+        return f"context_parallel_size: {training.seq_len} tokens cannot be split over {p.context} GPUs"
+    weights = [w for layer in training.architecture.layers for w in layer.weights]
+    experts = most_experts(training.architecture)
+    if p.expert > 1 and (not experts or experts % p.expert):
+        has = f"{experts} experts" if experts else "a model without experts"
+        return f"expert_parallel_size: {has} cannot be dealt out over {p.expert} GPUs"
+    roles = {w.role.value for w in (*weights, *training.architecture.outside)}
+    if training.method in ("lora", "qlora") and not roles & training.adapted_roles:
+        names = ", ".join(training.targets or training.framework.lora_targets)
+        return f"lora_targets: this model has no matrices for {names}"
     return None

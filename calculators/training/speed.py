@@ -30,8 +30,8 @@ PARTS = ("matmul", "attention", "memory_bus", "communication", "optimizer", "off
 
 
 @dataclass(frozen=True)
-class GpuSpeed:
-    """What one GPU can do.
+class GpuFigures:
+    """What GPUs can do: one (`GpuSpeed`), or several as arrays.
 
     tflops: dense peak by number format, FP32 accumulate. ceilings_tflops: the fastest matrix product
     measured. link_gb_per_s: one way to another GPU of its node; network_gb_per_s: one way out of the node;
@@ -39,15 +39,28 @@ class GpuSpeed:
     """
 
     name: str
+    tflops: Mapping[str, Number]
+    bandwidth_gb_per_s: Number
+    link_gb_per_s: Number
+    network_gb_per_s: Number
+    host_gb_per_s: Number
+    ceilings_tflops: Mapping[str, Number] = field(default_factory=dict)
+    node_gpus: int = 8
+    power_w: Number | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GpuSpeed(GpuFigures):
+    """What one GPU can do."""
+
     tflops: Mapping[str, float]
     bandwidth_gb_per_s: float
     link_gb_per_s: float
     network_gb_per_s: float
     host_gb_per_s: float
     ceilings_tflops: Mapping[str, float] = field(default_factory=dict)
-    node_gpus: int = 8
     power_w: float | None = None
-    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,16 +97,17 @@ def sustained_tflops(
     return np.minimum(peak_tflops * np.minimum(share, 1.0), ceiling_tflops)
 
 
-def best_tflops(gpu: GpuSpeed, dtype: str, numbers: Mapping[str, float]) -> float | None:
+def best_tflops(gpu: GpuFigures, dtype: str, numbers: Mapping[str, float]) -> Number | None:
     """`sustained_tflops` of one GPU; None when it has no such format."""
     peak = gpu.tflops.get(dtype)
     if peak is None:
         return None
     ceiling = gpu.ceilings_tflops.get(dtype, np.inf)
-    return float(sustained_tflops(peak, ceiling, gpu.power_w or POWER_ASSUMED_W, numbers))
+    power = POWER_ASSUMED_W if gpu.power_w is None else gpu.power_w
+    return sustained_tflops(peak, ceiling, power, numbers)
 
 
-def matmul_dtype(training: Training, gpu: GpuSpeed) -> tuple[str, str]:
+def matmul_dtype(training: Training, gpu: GpuFigures) -> tuple[str, str]:
     """(format the layers multiply in, assumption): the precision's, or the nearest the GPU has."""
     wanted = training.precision.matmul
     order = {
@@ -110,7 +124,7 @@ def matmul_dtype(training: Training, gpu: GpuSpeed) -> tuple[str, str]:
     return wanted, f"{gpu.name}: no peak known for {wanted}"
 
 
-def _communication(training: Training, gpu: GpuSpeed, tables: TrainingTables) -> tuple[Number, Number]:
+def _communication(training: Training, gpu: GpuFigures, tables: TrainingTables) -> tuple[Number, Number]:
     """Seconds per token of (overlapped, blocking) messages at the achieved link speed.
 
     ZeRO-3 gathers weights twice and scatters gradients once per micro-batch, 3 x weights; below it gradients
@@ -148,7 +162,7 @@ def _communication(training: Training, gpu: GpuSpeed, tables: TrainingTables) ->
     return overlapped, blocking
 
 
-def _expert_seconds(training: Training, link: float, network: float, node_gpus: int) -> Number:
+def _expert_seconds(training: Training, link: Number, network: Number, node_gpus: int) -> Number:
     """Seconds per token of sending tokens to their experts and back, forward and backward: four times.
 
     A token goes once to every GPU of its node, or once to every node, that holds one of its experts (Lepikhin
@@ -167,7 +181,7 @@ def _expert_seconds(training: Training, link: float, network: float, node_gpus: 
     return 4 * sent * (1 - 1 / places if places > 1 else 1.0) / p.pipeline / rate
 
 
-def work(training: Training, gpu: GpuSpeed, tables: TrainingTables) -> Work:
+def work(training: Training, gpu: GpuFigures, tables: TrainingTables) -> Work:
     """What one GPU does per token of its micro-batch, whole pipeline stages and tensor slices counted."""
     p = training.parallel
     layers = len(training.architecture.layers)
@@ -217,9 +231,9 @@ class Speed:
     """How fast a run goes; scalars or arrays of the broadcast shape.
 
     tokens_per_s_per_gpu counts trained tokens over all GPUs; mfu is counted as published figures are (no
-    recomputation, full attention, over the peak of 16-bit products); busy is what the GPU really computes
-    over the peak of the format it computes in. seconds: by part of PARTS, per token and GPU. low, high: the
-    80 % band.
+    recomputation, full attention, no gradients of frozen weights, over the peak of 16-bit products); busy is
+    what the GPU really computes over the peak of the format it computes in. seconds: by part of PARTS, per
+    token and GPU. low, high: the 80 % band.
     """
 
     tokens_per_s_per_gpu: Number
@@ -270,12 +284,12 @@ def seconds_per_token(
     return seconds
 
 
-def _mfu_peak(gpu: GpuSpeed) -> float:
-    return gpu.tflops.get("bf16") or gpu.tflops.get("fp16") or np.nan
+def _mfu_peak(gpu: GpuFigures) -> Number:
+    return gpu.tflops.get("bf16", gpu.tflops.get("fp16", np.nan))
 
 
 def speed(
-    training: Training, gpu: GpuSpeed, tables: TrainingTables, band: TrainingBand | None = None
+    training: Training, gpu: GpuFigures, tables: TrainingTables, band: TrainingBand | None = None
 ) -> Speed:
     """Tokens per second per GPU, MFU and where the time goes.
 
@@ -286,7 +300,8 @@ def speed(
     numbers = {name: constant.value for name, constant in tables.constants.items()}
     rate = best_tflops(gpu, dtype, numbers)
     plain = "bf16" if "bf16" in gpu.tflops else "fp16"
-    plain_rate = best_tflops(gpu, plain, numbers) or rate
+    plain_rate = best_tflops(gpu, plain, numbers)
+    plain_rate = rate if plain_rate is None else plain_rate
     if rate is None or plain_rate is None:
         refused = refused or f"gpu: {gpu.name} has no {training.precision.matmul} peak"
         rate = plain_rate = np.nan
@@ -300,7 +315,9 @@ def speed(
     p = training.parallel
     rate_per_gpu = 1 / (sum(seconds.values(), 0.0) * p.tensor * p.pipeline)
     low, high = (0.0, 0.0) if band is None else (band.low, band.high)
-    model = model_flops_per_token(training.architecture, training.seq_len)
+    # frozen weights need no gradient: two passes of three count as useful
+    useful = 1.0 if training.trains_all else 2 / 3
+    model = useful * model_flops_per_token(training.architecture, training.seq_len)
     total = step_flops(training).total
     return Speed(
         rate_per_gpu,

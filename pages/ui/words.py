@@ -60,3 +60,26 @@ def plain(text: str) -> str:
     """A sentence that may quote a pasted config, with nothing left that Markdown would act on."""
     short = cut(" ".join(text[: 4 * MOST_SAID].split()), MOST_SAID)
     return re.sub(r"([\\`*_{}\[\]()<>#$~|:!])", r"\\\1", short)
+
+
+def span(days: float) -> str:
+    """A length of time: 42 minutes, 7.5 hours, 18.7 days, 2.3 years."""
+    for size, noun in ((365.25, "years"), (2.0, "days"), (1 / 24, "hours")):
+        if days >= size:
+            return f"{three(days / (1 if noun == 'days' else size if noun == 'years' else 1 / 24))} {noun}"
+    return f"{three(days * 1440)} minutes"
+
+
+def three(number: float) -> str:
+    """A number with three figures and no exponent: 0.42, 18.7, 8,640."""
+    if number >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 10 else f"{number:.2g}" if number < 0.1 else f"{number:.2f}"
+
+
+def large(number: float) -> str:
+    """A large count in thousands, millions, billions or trillions: 300B, 15.6T."""
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.4g}{letter}"
+    return f"{number:.4g}"
