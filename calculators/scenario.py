@@ -144,7 +144,7 @@ class Scenario(BaseModel):
     purchase_edits: Annotated[
         tuple[tuple[ListSlug, Purchase], ...], Field(max_length=MAX_PINNED), AfterValidator(_sorted_prices)
     ] = ()
-    price_basis: Literal["median", "low", "high", "spot"] = "median"
+    price_basis: Literal["median", "low", "high", "spot", "own"] = "median"
     cost_view: Literal["month", "tokens"] = "month"  # what serving is ranked by
     cost_gpu: SlugOrNone = ""  # the GPU shown in detail; empty: the cheapest
     least_tokens_per_s: Annotated[float, Field(ge=0, le=10_000)] = 10.0  # of each user

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from calculators.scenario import Scenario
-from pages.ui import controls, copy_link, state, warm
+from pages.ui import controls, copy_link, cost_controls, state, warm
 
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
@@ -49,6 +49,13 @@ PAGES: tuple[PageSpec, ...] = (
         title="Compare GPUs",
         help="Specifications side by side, each figure with its source",
         sidebar=controls.compare_sidebar,
+    ),
+    PageSpec(
+        "cost",
+        menu="Cost",
+        title="What does it cost?",
+        help="Cost per token, month, fine-tune and training run; rent or buy",
+        sidebar=cost_controls.sidebar,
     ),
     PageSpec(
         "benchmarks",

@@ -87,11 +87,10 @@ def test_gpus_for_a_deadline(hours: float, days: float, gpus: int) -> None:
     assert cost.gpus_for_days(hours, days) == gpus
 
 
-def test_tied_when_each_lies_in_the_others_band() -> None:
-    money = cost.Money(
-        np.array([1.0, 1.2, 1.2, 5.0]), np.array([0.8, 0.9, 1.1, 0.9]), np.array([1.5, 2, 2, 9])
-    )
-    assert cost.tied(money, 0).tolist() == [True, True, False, False]
+def test_tied_when_one_lies_in_the_others_band() -> None:
+    value = np.array([1.0, 1.2, 1.6, 1.6, 1.4])
+    low, high = np.array([0.8, 0.9, 0.95, 1.1, 1.4]), np.array([1.5, 2.0, 2.0, 9.0, 1.4])
+    assert cost.tied(cost.Money(value, low, high), 0).tolist() == [True, True, True, False, True]
 
 
 # ---------------------------------------------------------------- laws

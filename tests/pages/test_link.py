@@ -126,7 +126,7 @@ scenarios = st.builds(
     # cost
     price_edits=prices(MAX_RENT_USD),
     purchase_edits=prices(MAX_PURCHASE_USD),
-    price_basis=st.sampled_from(["median", "low", "high", "spot"]),
+    price_basis=st.sampled_from(["median", "low", "high", "spot", "own"]),
     cost_view=st.sampled_from(["month", "tokens"]),
     cost_gpu=st.just("") | one("gpus"),
     least_tokens_per_s=st.floats(0, 1000).map(lambda x: round(x, 6)),

@@ -1,0 +1,26 @@
+"""What does it cost, on which GPU: the verdict, every GPU with its price, rent or buy, formulas."""
+
+from datetime import date
+
+import streamlit as st
+
+from calculators.architecture.layout import ConfigRefused
+from calculators.formats import FormatRefused
+from pages.ui import cost_controls, cost_draw, shell, words
+from pages.ui.cost_load import costs
+from pages.ui.link import code
+
+scenario = shell.view()
+today = date.today()
+cost_controls.top(scenario)
+try:
+    found = costs(scenario, today)
+except (ConfigRefused, FormatRefused) as refused:
+    st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
+    st.stop()
+
+cost_draw.verdict(found)
+cost_draw.table(found)
+cost_controls.people()
+cost_draw.rent_or_buy(found)
+cost_draw.detail(found, today)

@@ -1,0 +1,188 @@
+"""What a GPU costs to rent and to buy in a scenario: quotes, list prices, and the reader's own over both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import gpu_data
+from calculators import cost
+from calculators.scenario import Scenario
+from gpu_data.prices import price_summary, quotes
+from pages.ui import catalogue
+
+OLD_DAYS = 60  # prices of GPUs move by a tenth and more in a season
+UNKNOWN = float("nan")
+BASES = {
+    "median": "Rented, median of the quotes",
+    "low": "Rented, cheapest quote",
+    "high": "Rented, dearest quote",
+    "spot": "Rented, spot (can be taken away)",
+    "own": "Owned: purchase over its life, and power",
+}
+OWN_BASIS = "own"
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """Price of one GPU [USD] and what it is; NaN when none is known."""
+
+    usd: float
+    kind: str
+    source: str
+    edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rent:
+    """Price of one GPU for an hour [USD], NaN when none is known, and what it rests on in a few words.
+
+    low, median, high: of the quotes that are no spot quotes, whatever was chosen; NaN without one.
+    """
+
+    usd: float
+    note: str
+    edited: bool
+    low: float
+    median: float
+    high: float
+    quotes: int
+    age_days: int | None
+    largest_machine: int  # GPUs in the largest machine that was quoted; 0 without a quote
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a price."""
+        return self.usd == self.usd
+
+
+def age_words(days: int) -> str:
+    """How old a price is; an old one says so."""
+    said = "today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
+    return f"{said}, stale" if days > OLD_DAYS else said
+
+
+@cache
+def _list_prices() -> Mapping[str, Purchase]:
+    """The newest purchase price known of each GPU: a street price before a launch price."""
+    sources = gpu_data.provenance_frame()
+    found = {}
+    for gpu_id, row in catalogue.gpus().iterrows():
+        for field, kind in (("street_price_usd", "street price"), ("launch_price_usd", "launch price")):
+            if pd.isna(row[field]):
+                continue
+            day = row[field.replace("usd", "date")]
+            if field == "launch_price_usd" and not pd.isna(row["launch_price_kind"]):
+                kind = str(row["launch_price_kind"])
+            cell = sources[(sources["gpu_id"] == gpu_id) & (sources["field"] == field)]
+            title = str(cell["source_title"].iloc[0]) if len(cell) else ""
+            when = f", {day}" if not pd.isna(day) else ""
+            found[str(gpu_id)] = Purchase(float(row[field]), f"{kind}{when}", title, False)
+            break
+    return found
+
+
+_NO_PURCHASE = Purchase(UNKNOWN, "no price known", "", False)
+
+
+def purchase(scenario: Scenario, gpu_id: str) -> Purchase:
+    """The purchase price of one GPU in a scenario."""
+    edits = dict(scenario.purchase_edits)
+    if gpu_id in edits:
+        return Purchase(edits[gpu_id], "yours", "the reader", True)
+    return _list_prices().get(gpu_id, _NO_PURCHASE)
+
+
+def power_usd_per_hour(scenario: Scenario, gpu_id: str, load: float = 1.0) -> float:
+    """Electricity of one GPU in an hour of work [USD]; NaN without a board power."""
+    watts = catalogue.spec_row(gpu_id)["tdp_w"]
+    if pd.isna(watts):
+        return UNKNOWN
+    s = scenario
+    return float(cost.power_usd_per_hour(float(watts), s.usd_per_kwh, s.power_usage_effectiveness, load))
+
+
+def owned_usd_per_hour(scenario: Scenario, gpu_id: str) -> float:
+    """An owned GPU in every hour of its life [USD], idle ones included; NaN when a figure is not known."""
+    s = scenario
+    price = purchase(s, gpu_id).usd + s.host_usd
+    power = power_usd_per_hour(s, gpu_id, s.busy_share)
+    return float(cost.ownership_usd_per_hour(price, s.own_years, power))
+
+
+@lru_cache(maxsize=16)
+def _summaries(today: date) -> Mapping[str, Mapping[str, Any]]:
+    frame = price_summary(today).astype(object)
+    rows = frame.where(frame.notna(), None).to_dict("index").items()
+    return {str(gpu): row | {"largest": _largest_machine(str(gpu), today)} for gpu, row in rows}
+
+
+def _largest_machine(gpu_id: str, today: date) -> int:
+    return int(quotes(gpu_id, today)["gpus_in_instance"].max())
+
+
+def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
+    """The price of one GPU and hour in a scenario: the reader's own, else what the basis says."""
+    row = _summaries(today).get(gpu_id) or {}
+    low, median, high = (float(row.get(name) or UNKNOWN) for name in ("low", "median", "high"))
+    count, age = int(row.get("quotes", 0)), row.get("age_days")
+
+    def found(usd: float, note: str, edited: bool = False) -> Rent:
+        return Rent(usd, note, edited, low, median, high, count, age, int(row.get("largest", 0)))
+
+    edits = dict(scenario.price_edits)
+    if gpu_id in edits:
+        return found(edits[gpu_id], "yours" + (f"; quotes {_span(low, high)}" if count else ""), True)
+    if scenario.price_basis == OWN_BASIS:
+        owned, bought = owned_usd_per_hour(scenario, gpu_id), purchase(scenario, gpu_id)
+        if bought.usd != bought.usd:
+            return found(UNKNOWN, "no purchase price known")
+        return found(owned, f"owned: {bought.kind}" if owned == owned else "board power not known")
+    spot = scenario.price_basis == "spot"
+    usd = row.get("spot_median" if spot else scenario.price_basis)
+    if usd is None or age is None:
+        return found(UNKNOWN, "no spot quote" if spot else "no quote of 2026")
+    number = int(row["spot_quotes"] if spot else count)
+    ranged = "" if spot or number < 2 else f" {_span(low, high)},"
+    return found(float(usd), f"{number} quote{'s' if number > 1 else ''},{ranged} {age_words(int(age))}")
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
+
+
+def rents(scenario: Scenario, gpu_ids: Sequence[str], today: date) -> dict[str, Rent]:
+    """The price of every GPU."""
+    return {gpu: rent(scenario, gpu, today) for gpu in gpu_ids}
+
+
+def quote_rows(gpu_id: str, today: date) -> list[tuple[str, str, str, str, str]]:
+    """The quotes of one GPU: provider, tier, USD per GPU-hour, date with age, source."""
+    frame = quotes(gpu_id, today)
+    rows = []
+    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        size = row["gpus_in_instance"]
+        tier = row["tier"] + (f", {size} GPUs together" if size and size > 1 else "")
+        where = f" ({row['region']})" if row["region"] else ""
+        rows.append(
+            (
+                f"{row['provider']}{where}",
+                tier,
+                f"{row['usd_per_gpu_hr']:.4g}",
+                f"{row['as_of']} ({row['as_of_kind']}), {age_words(int(row['age_days']))}",
+                f"{row['source']} ({row['verified_by']})",
+            )
+        )
+    return rows
+
+
+def old_prices(found: Mapping[str, Rent]) -> int:
+    """How many of these prices rest on quotes that are all older than OLD_DAYS."""
+    ages = [r.age_days for r in found.values() if r.known and not r.edited and r.age_days is not None]
+    return int(np.sum(np.asarray(ages) > OLD_DAYS)) if ages else 0

@@ -1,0 +1,78 @@
+// A ranked table; Python decided every text. A price that is typed over is told, and a name that is pressed.
+const memory = new WeakMap();
+const make = (tag, parent, attributes = {}) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  parent.append(node);
+  return node;
+};
+const write = (node, text) => {
+  if (node.textContent !== text) node.textContent = text;
+};
+
+function build(kept, table, data) {
+  table.tHead.replaceChildren();
+  const titles = make("tr", table.tHead);
+  for (const text of data.titles) make("th", titles, { scope: "col" }).textContent = text;
+  table.tBodies[0].replaceChildren();
+  kept.rows = data.rows.map((row) => {
+    const line = make("tr", table.tBodies[0]);
+    const head = make("th", line, { scope: "row" });
+    const name = make("button", head, { type: "button" });
+    const mark = make("small", head);
+    const price = make("td", line, { "data-title": data.titles[1] });
+    const dollars = make("span", price, { class: "dollars" });
+    const input = make("input", dollars, { type: "number", min: 0, step: "any", inputmode: "decimal" });
+    const note = make("small", price);
+    const cells = row.cells.map((_, k) => make("td", line, { "data-title": data.titles[k + 2] }));
+    const texts = cells.map((cell) => make("span", cell));
+    const bar = cells.length ? make("i", cells[0], { "aria-hidden": "true" }) : null;
+    return { line, name, mark, input, note, cells: texts, bar };
+  });
+}
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const table = parentElement.querySelector("table");
+  const more = parentElement.querySelector(".more");
+  const kept = memory.get(table) ?? { all: false };
+  memory.set(table, kept);
+  write(table.caption, data.caption);
+  const shape = JSON.stringify([data.titles, data.rows.map((row) => row.id)]);
+  if (kept.shape !== shape) {
+    kept.shape = shape;
+    const { gpu, what } = table.getRootNode().activeElement?.dataset ?? {};
+    build(kept, table, data);
+    const again = data.rows.findIndex((row) => row.id === gpu);
+    if (again >= 0) kept.rows[again][what]?.focus();
+  }
+  data.rows.forEach((row, i) => {
+    const { line, name, mark, input, note, cells, bar } = kept.rows[i];
+    line.dataset.strong = row.strong ? 1 : 0;
+    write(name, row.name);
+    name.onclick = () => setTriggerValue("chosen", row.id);
+    write(mark, row.mark);
+    for (const [what, node] of Object.entries({ name, input })) Object.assign(node.dataset, { gpu: row.id, what });
+    input.dataset.edited = row.edited ? 1 : 0;
+    input.setAttribute("aria-label", `${data.price_of} ${row.name} in US dollars`);
+    const value = row.price === null ? "" : String(row.price);
+    if (input.dataset.told !== value) input.value = input.dataset.told = value;
+    input.onchange = () => setTriggerValue("edited", { id: row.id, value: input.value });
+    write(note, row.note);
+    row.cells.forEach((text, k) => write(cells[k], text));
+    if (bar) {
+      bar.hidden = !row.bar;
+      if (row.bar) row.bar.forEach((share, k) => bar.style.setProperty(["--low", "--at", "--high"][k], `${100 * share}%`));
+    }
+  });
+  const show = () => {
+    kept.rows.forEach(({ line }, i) => (line.hidden = !kept.all && i >= data.most));
+    more.hidden = data.rows.length <= data.most;
+    write(more, kept.all ? "Show fewer" : `Show all ${data.rows.length}`);
+    more.setAttribute("aria-expanded", String(kept.all));
+  };
+  more.onclick = () => {
+    kept.all = !kept.all;
+    show();
+  };
+  show();
+}
