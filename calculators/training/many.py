@@ -77,9 +77,10 @@ def _parts(report: TrainingReport) -> tuple[object, ...]:
 
 
 def options(training: Training, automatic_split: bool, may_checkpoint: bool) -> Iterator[Training]:
-    """Ways to run it, the simplest first: every split as it is, then every split with full checkpointing.
+    """Ways to run it, the simplest first; each split as it is, then with full checkpointing.
 
-    An automatic split keeps nothing of the run's own but that it splits no sequences where the run does not.
+    Computing again costs less time than cutting the model finer. An automatic split keeps nothing of the
+    run's own but that it splits no sequences where the run does not.
     """
     shapes = [training.parallel]
     if automatic_split:
@@ -89,8 +90,8 @@ def options(training: Training, automatic_split: bool, may_checkpoint: bool) -> 
             for shape in plans(training.framework, _DIVISIBLE, training.architecture)
         ]
     usual = training.checkpointing
-    for checkpointing in (usual, "full") if may_checkpoint and usual != "full" else (usual,):
-        for shape in shapes:
+    for shape in shapes:
+        for checkpointing in (usual, "full") if may_checkpoint and usual != "full" else (usual,):
             yield training.but(parallel=shape, checkpointing=checkpointing)
 
 
@@ -122,8 +123,9 @@ def many(
 ) -> Many:
     """The run on `boards` boards of every kind; sizes of `training` and `boards` may be arrays alike.
 
-    The split is the first of `options` that fills no more than the share of memory a plan may take, else the
-    one that takes least. accumulation: micro-batches per step, None = as many as keep a pipeline busy.
+    The way is the first of `options` that is sure to fit, else the first that fills no more than the share of
+    memory a plan may take, else the one that takes least. accumulation: micro-batches per step, None = as
+    many as keep a pipeline busy.
     """
     sizes = np.broadcast_shapes(np.shape(training.seq_len), np.shape(training.micro_batch), np.shape(boards))
     shape = (len(kinds), *sizes)
@@ -136,28 +138,34 @@ def many(
     chosen = np.full(shape, -1, dtype=np.int64)
     least = np.full(shape, np.inf)
     parts = np.zeros((len(MEMORY_PARTS), *shape))
-    done = np.zeros(shape, dtype=bool)
+    good = np.full(
+        shape, -1
+    )  # how good the way chosen is: 2 sure to fit, 1 as full as a plan may be, 0 too full
+    band = tables.bands["peak_gib_per_gpu"]
     constants = dict(tables.constants)
     ways: list[Training] = []
     for way in options(training, automatic_split, may_checkpoint):
         allowed = np.broadcast_to(_allowed(way.parallel, counts), shape)
-        if not np.any(allowed & ~done):
+        if not np.any(allowed & (good < 2)):
             continue
         steps = _STEPS * way.parallel.pipeline if accumulation is None else accumulation
         way = way.but(parallel=replace(way.parallel, gpus=counts), accumulation=steps)
         report = estimate(way, None, constants)
         allocated = np.broadcast_to(np.asarray(report.allocated_bytes, dtype=float), shape)
-        taken = allowed & ~done & (allocated < least)
+        need = np.broadcast_to(np.asarray(report.needed_bytes, dtype=float), shape)
+        grade = np.where(
+            need * (1 + band.high) <= capacity, 2, np.where(allocated <= FILLED * capacity, 1, 0)
+        )
+        taken = allowed & ((grade > good) | ((grade == 0) & (good == 0) & (need < least)))
         if np.any(taken):
-            chosen[taken], least[taken] = len(ways), allocated[taken]
+            chosen[taken], least[taken], good[taken] = len(ways), need[taken], grade[taken]
             for row, value in zip(parts, _parts(report), strict=True):
                 row[taken] = np.broadcast_to(np.asarray(value, dtype=float), shape)[taken]
             ways.append(way)
-        done |= allowed & (allocated <= FILLED * capacity)
-        if np.all(done):
+        if np.all(good == 2):
             break
     needed = parts.sum(axis=0)
-    verdict = verdicts(needed, capacity, tables.bands["peak_gib_per_gpu"])
+    verdict = verdicts(needed, capacity, band)
     verdict[chosen < 0] = DOES_NOT_FIT
     found = Many(
         parts,

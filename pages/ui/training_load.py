@@ -58,7 +58,7 @@ def _kind(gpu_id: str, quantised: bool) -> GpuKind:
     try:
         speed, refused = training.gpu_speed_of(gpu_id, row, tables), None
     except GpuRefused as error:
-        speed, refused = None, str(error).removeprefix("gpu: ")
+        speed, refused = None, str(error).removeprefix(f"gpu: {pinned.name} has ")
     return GpuKind(
         pinned.name,
         pinned.capacity_bytes,
@@ -100,12 +100,10 @@ class Runs:
 
 
 @dataclass(frozen=True)
-class TrainingLoad:
-    """A model, how it is trained, and on which GPUs."""
+class Choices:
+    """What the reader chose, with the task's default where nothing was chosen. No model needed."""
 
     scenario: Scenario
-    architecture: Architecture
-    name: str
 
     @property
     def trains(self) -> bool:
@@ -191,6 +189,21 @@ class TrainingLoad:
             s.sequence_parallel != "off",
         )
 
+    @property
+    def data_words(self) -> str:
+        """What a fine-tune goes through, in words."""
+        s = self.scenario
+        samples = words.count(s.samples, "sample")
+        return samples if s.epochs == 1 else f"{samples} × {s.epochs:g} epochs"
+
+
+@dataclass(frozen=True)
+class TrainingLoad(Choices):
+    """A model, how it is trained, and on which GPUs."""
+
+    architecture: Architecture
+    name: str
+
     @cached_property
     def run(self) -> Training:
         """The run at the sizes chosen, before it is split over GPUs."""
@@ -256,12 +269,15 @@ class TrainingLoad:
             with_speed=with_speed,
         )
 
-    def why_not(self, gpu: workload.PinnedGpu, devices: int | None = None) -> str | None:
+    def why_not(
+        self, gpu: workload.PinnedGpu, devices: int | None = None, seq_len: int | None = None
+    ) -> str | None:
         """Why so many of a GPU cannot take the run whatever their memory; None when they can."""
         kind = _kind(gpu.id, self.method == "qlora")
         if kind.barred or self.automatic_split:
             return kind.barred
-        return training.refusal_of(self.run, gpu.devices if devices is None else devices)
+        run = self.run if seq_len is None else self.run.but(seq_len=seq_len)
+        return training.refusal_of(run, gpu.devices if devices is None else devices)
 
     def hours(self, found: Many) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """GPU-hours of the whole run and the ends of their 80 % band; none is shorter than can be."""
@@ -317,11 +333,6 @@ class TrainingLoad:
         if self.trains:
             return f"Training {self.name} on {words.large(self.tokens)} tokens"
         return f"{METHOD_NAMES[self.method]} of {self.name}"
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What holds although the reader did not ask for it."""
-        return self.architecture.assumptions
 
 
 def way_on(found: Many, option: int, devices: int) -> Training | None:

@@ -62,19 +62,31 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()<>#$~|:!])", r"\\\1", short)
 
 
+_SPANS = (
+    (365.25 * 2, 365.25, "years"),
+    (2.0, 1.0, "days"),
+    (1 / 24, 1 / 24, "hours"),
+    (0, 1 / 1440, "minutes"),
+)
+
+
 def span(days: float) -> str:
     """A length of time: 42 minutes, 7.5 hours, 18.7 days, 2.3 years."""
-    for size, noun in ((365.25, "years"), (2.0, "days"), (1 / 24, "hours")):
-        if days >= size:
-            return f"{three(days / (1 if noun == 'days' else size if noun == 'years' else 1 / 24))} {noun}"
-    return f"{three(days * 1440)} minutes"
+    unit, noun = next((unit, noun) for start, unit, noun in _SPANS if days >= start)
+    return f"{three(days / unit)} {noun}"
+
+
+def span_band(days: float, low: float, high: float) -> str:
+    """A length of time with its 80 % band in the same unit: 18.7 days (80 %: 17.1 to 40.2)."""
+    unit, noun = next((unit, noun) for start, unit, noun in _SPANS if days >= start)
+    return f"{three(days / unit)} {noun} (80 %: {three(low / unit)} to {three(high / unit)})"
 
 
 def three(number: float) -> str:
-    """A number with three figures and no exponent: 0.42, 18.7, 8,640."""
+    """A number with two or three figures: 0.42, 7.5, 18.7, 8,640."""
     if number >= 100:
         return f"{number:,.0f}"
-    return f"{number:.1f}" if number >= 10 else f"{number:.2g}" if number < 0.1 else f"{number:.2f}"
+    return f"{number:.1f}" if number >= 1 else f"{number:.2g}"
 
 
 def large(number: float) -> str:
