@@ -2,7 +2,7 @@
 
 from calculators.training.generic import generic_architecture
 from calculators.training.gpu import GpuRefused, gpu_speed_of
-from calculators.training.many import MEMORY_PARTS, GpuKind, Many, many, refusal_of
+from calculators.training.many import MEMORY_PARTS, GpuKind, Many, boards_in_time, many, refusal_of
 from calculators.training.memory import MOMENTS, TrainingReport, estimate
 from calculators.training.plan import planned, plans, squeezed
 from calculators.training.run import (
@@ -15,7 +15,7 @@ from calculators.training.run import (
     wall_days,
 )
 from calculators.training.setup import METHODS, OFFLOADS, Parallel, Training, refusal
-from calculators.training.speed import PARTS, GpuSpeed, Speed, speed
+from calculators.training.speed import PARTS, GpuSpeed, Speed, matmul_dtype, speed
 
 __all__ = [
     "MEMORY_PARTS",
@@ -32,6 +32,7 @@ __all__ = [
     "Speed",
     "Training",
     "TrainingReport",
+    "boards_in_time",
     "energy_kwh",
     "epochs_tokens",
     "estimate",
@@ -40,6 +41,7 @@ __all__ = [
     "gpu_speed_of",
     "gpus_for_deadline",
     "many",
+    "matmul_dtype",
     "planned",
     "plans",
     "refusal",

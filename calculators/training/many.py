@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,3 +257,39 @@ def best_measured_tflops(gpu: GpuFigures, dtype: str, tables: TrainingTables) ->
 def refusal_of(training: Training, gpus: int) -> str | None:
     """Why so many GPUs cannot be split as asked, by field; None when they can."""
     return refusal(training.but(parallel=replace(training.parallel, gpus=gpus)))
+
+
+_COARSE = (1, 2, 4, *(8 * 2**octave * part // 4 for octave in range(14) for part in (4, 5, 6, 7)))
+_NODE = 8  # GPUs; larger numbers come in whole nodes
+_FINE = 64  # numbers tried between two coarse ones
+
+
+def boards_in_time(
+    training: Training,
+    kinds: Sequence[GpuKind],
+    tables: TrainingTables,
+    tokens: float,
+    days: float,
+    most: int,
+    **split: Any,
+) -> list[int | None]:
+    """The smallest number of boards of every kind that trains `tokens` tokens in `days` days.
+
+    Like `gpus_for_deadline`, but the split follows the number. Multiples of 8 above 8, at most `most`; None
+    when no number does, or the run does not fit on any. `split`: as in `many`.
+    """
+
+    def first(rows: Sequence[GpuKind], counts: list[int]) -> list[int | None]:
+        found = many(training, rows, np.array(counts, dtype=np.int64), tables, **split)
+        seconds = tokens / (found.tokens_per_s_per_gpu * found.gpus)
+        good = (seconds <= days * 86400) & (found.verdict > DOES_NOT_FIT)
+        return [counts[int(np.argmax(row))] if row.any() else None for row in good]
+
+    coarse = [n for n in _COARSE if n < most] + [most]
+    found = first(kinds, coarse) if kinds else []
+    for i, high in enumerate(found):
+        if high is not None and high > _NODE:
+            low = coarse[coarse.index(high) - 1]
+            step = max(_NODE, (high - low) // _FINE // _NODE * _NODE)
+            found[i] = first(kinds[i : i + 1], [*range(low + step, high, step), high])[0]
+    return found

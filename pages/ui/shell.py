@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from calculators.scenario import Scenario
-from pages.ui import controls, copy_link, cost_controls, state, warm
+from pages.ui import controls, copy_link, cost_controls, state, training_controls, warm
 
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
@@ -41,7 +41,7 @@ PAGES: tuple[PageSpec, ...] = (
         menu="Fit",
         title="Does my model fit?",
         help="Memory per GPU for a model, a context and a number of users",
-        sidebar=controls.fit_sidebar,
+        sidebar=training_controls.fit_sidebar,
     ),
     PageSpec(
         "compare",

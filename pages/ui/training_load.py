@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calculators import training
 from calculators.architecture import Architecture
 from calculators.formats import support
-from calculators.scenario import Scenario
+from calculators.scenario import MAX_TRAIN_GPUS, Scenario
 from calculators.training import GpuKind, GpuRefused, Many, Parallel, Training
 from gpu_data import formats as format_data
 from gpu_data.training import training_tables
@@ -267,6 +267,29 @@ class TrainingLoad(Choices):
             may_checkpoint=self.trains and self.scenario.checkpointing == "auto",
             accumulation=self.scenario.accumulation,
             with_speed=with_speed,
+        )
+
+    def gpus_for_deadline(self, days: float) -> list[tuple[int | None, int | None]]:
+        """(boards that finish at the expected speed, at the slow end of the band) of each pinned GPU."""
+        slow = 1 + self.time_band.high
+        return list(
+            zip(
+                *(
+                    training.boards_in_time(
+                        self.run,
+                        self.kinds(self.pinned),
+                        training_tables(),
+                        self.tokens * factor,
+                        days,
+                        MAX_TRAIN_GPUS,
+                        automatic_split=self.automatic_split,
+                        may_checkpoint=self.trains and self.scenario.checkpointing == "auto",
+                        accumulation=self.scenario.accumulation,
+                    )
+                    for factor in (1.0, slow)
+                ),
+                strict=True,
+            )
         )
 
     def why_not(
