@@ -6,11 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import MAX_MODEL_LEN, MAX_TRAIN_GPUS, Scenario
-from pages.ui import controls, cost_text, price_load, state
+from calculators.scenario import MAX_MODEL_LEN, Scenario
+from pages.ui import controls, cost_text, price_load, state, training_controls
 from pages.ui.cost_presets import PRESETS, PUT_BACK
-
-METHODS = {"qlora": "QLoRA", "lora": "LoRA", "full": "Full"}
 
 
 def sidebar(scenario: Scenario) -> None:
@@ -21,10 +19,11 @@ def sidebar(scenario: Scenario) -> None:
         controls.load()
         _serving()
         controls.engine(scenario)
-    elif scenario.task == "finetune":
-        _fine_tune()
     else:
-        _training()
+        training_controls.work(scenario)
+        if scenario.task == "finetune":
+            _pace()
+        training_controls.method(scenario)
     _money(scenario)
 
 
@@ -46,45 +45,11 @@ def _serving() -> None:
     )
 
 
-def _fine_tune() -> None:
-    state.control(
-        st.segmented_control, "Method", "method", options=list(METHODS), format_func=METHODS.__getitem__
-    )
+def _pace() -> None:
+    """How often a fine-tune runs, and how long one may take."""
     with st.container(horizontal=True):
-        _number("Samples", "samples", 1, 100_000_000, 1000)
-        _number("Tokens of each", "sample_tokens", 1, MAX_MODEL_LEN, 128)
-        _number("Epochs", "epochs", 0.01, 1000.0, 1.0)
         _number("Runs a month", "runs_per_month", 0.01, 10_000.0, 1.0, help="Every week is 4.33.")
-        _number("Sequence length", "seq_len", 1, MAX_MODEL_LEN, 512, placeholder="2,048")
-        _number("Micro-batch", "micro_batch", 1, 1024, 1)
-    _deadline()
-
-
-def _training() -> None:
-    _number(
-        "Tokens, in billions",
-        "train_tokens",
-        0.001,
-        1_000_000.0,
-        100.0,
-        unit=1_000_000_000,
-        help="1,000 billion are 1T.",
-    )
-    _deadline()
-    with st.container(horizontal=True):
-        _number(
-            "GPUs",
-            "train_gpus",
-            1,
-            MAX_TRAIN_GPUS,
-            8,
-            help="Counts only without a deadline, which asks how many it takes.",
-        )
-        _number("Sequence length", "seq_len", 1, MAX_MODEL_LEN, 512, placeholder="4,096")
-
-
-def _deadline() -> None:
-    _number("Finish in days", "deadline_days", 0.01, 36_500.0, 1.0, placeholder="no deadline")
+        _number("Finish in (days)", "deadline_days", 0.01, 36_500.0, 1.0, placeholder="no deadline")
 
 
 def _money(scenario: Scenario) -> None:
@@ -146,8 +111,9 @@ def top(scenario: Scenario) -> None:
             st.segmented_control,
             "Task",
             "task",
-            options=list(cost_text.TASKS),
-            format_func=cost_text.TASKS.__getitem__,
+            options=list(training_controls.TASKS),
+            format_func=training_controls.TASKS.__getitem__,
+            required=True,
         )
         if scenario.task == "serve":
             state.control(
@@ -156,7 +122,9 @@ def top(scenario: Scenario) -> None:
                 "cost_view",
                 options=list(cost_text.VIEWS),
                 format_func=cost_text.VIEWS.__getitem__,
+                required=True,
             )
+    with st.container(horizontal=True, key="cost-presets"):
         for name, preset in PRESETS.items():
             st.button(
                 preset.label,

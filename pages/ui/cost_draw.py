@@ -40,8 +40,7 @@ def verdict(costs: Costs) -> None:
     """The answer in one sentence, and what it rests on."""
     lines = [cost_text.headline(costs), *cost_text.details(costs)]
     first, *rest = (cost_text.safe(line) for line in lines)
-    body = f"### {first}\n\n" + "\n\n".join(rest)
-    st.markdown(body)
+    st.markdown("\n".join((f"### {first}\n", *(f"- {line}" for line in rest))))
 
 
 def table(costs: Costs) -> None:

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 COUNTS = (1, 2, 4, 8, 16)  # GPUs of one copy of a model, or of a fine-tune: servers and two servers
 DAYS_PER_MONTH = 365 / 12
+MACHINE = 4  # GPUs of the smallest machine that clusters for training are made of
 _COST_FIELDS = (
     "price_edits", "purchase_edits", "price_basis", "cost_view", "cost_gpu", "least_tokens_per_s",
     "busy_share", "usd_per_kwh", "power_usage_effectiveness", "own_years", "host_usd", "runs_per_month",
@@ -39,7 +40,8 @@ class Option:
     boards: GPUs of one copy; copies: of the model, each with some of the users; gpus: in all, gpus_low and
     gpus_high those at the ends of the speed's band. month: USD a month, people's lost time included; unit:
     USD per million tokens, or per run. people_usd: a month's lost time. tokens_per_s: of one user (serving),
-    of one GPU (training). rank: what options are ordered by. reason: why there is none.
+    of one GPU (training). rank: what options are ordered by. together: whether anybody quotes a machine with
+    as many GPUs as must stand in one. reason: why there is none.
     """
 
     gpu: str
@@ -62,6 +64,7 @@ class Option:
     gpu_hours: Money | None = None
     days: Money | None = None
     rank: Money | None = None
+    together: bool = True
     reason: str | None = None
 
     @property
@@ -77,7 +80,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Options, cheapest first, then those without a price, then those that cannot; and what was assumed.
+    """Options: cheapest first, those nobody quotes in one machine, those without a price, those that cannot.
 
     tied: GPUs that cannot be told apart from the cheapest. refused: why nothing at all can be computed.
     """
@@ -91,7 +94,7 @@ class Costs:
 
     @property
     def ranked(self) -> tuple[Option, ...]:
-        """Those with a cost, cheapest first."""
+        """Those with a cost: cheapest first, then those that nobody offers in one machine."""
         return tuple(option for option in self.options if option.priced)
 
     @property
@@ -187,10 +190,7 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     each, out = speed.tokens_per_s, speed.output_tokens_per_s
     rate = out.value * s.concurrency / found.users[:, None]  # of all copies
     # asked of the value, and of both ends of its band: how many GPUs if they are slower or faster than we say
-    enough = [
-        found.fits & (np.nan_to_num(side) >= s.least_tokens_per_s)
-        for side in (each.value, each.low, each.high)
-    ]
+    enough = [found.fits & (side >= s.least_tokens_per_s) for side in (each.value, each.low, each.high)]
     width = len(COUNTS)
     options = []
     for i, gpu in enumerate(ids):
@@ -265,6 +265,7 @@ def _served(base: Option, s: Scenario, found: _Serving, at: tuple[int, int], sum
         gpus_high=np.inf if slow != slow else slow,
         month=month, unit=unit, unit_in=float(into), unit_out=float(outof), people_usd=people,
         tokens_per_s=each, output_tokens_per_s=out, rank=unit if s.cost_view == "tokens" else month,
+        together=_quoted_together(s, base.rent, boards),
     )  # fmt: skip
 
 
@@ -390,7 +391,13 @@ def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], sizes: Se
         month=month, unit=run, people_usd=people,
         tokens_per_s=Money(*(np.asarray(getattr(found.tokens_per_s, side)[at]) for side in _SIDES)),
         gpu_hours=hours, days=days, rank=run if month is None else month,
+        together=_quoted_together(s, base.rent, min(gpus, MACHINE)),
     )  # fmt: skip
+
+
+def _quoted_together(s: Scenario, rent: Rent, gpus: int) -> bool:
+    """Whether somebody quotes a machine with so many GPUs; who owns them or has a price knows better."""
+    return rent.edited or s.price_basis == price_load.OWN_BASIS or rent.largest_machine >= gpus
 
 
 def _busy(rent: Rent, s: Scenario) -> float:
@@ -405,16 +412,18 @@ def _busy(rent: Rent, s: Scenario) -> float:
 def _ordered(s: Scenario, name: str, options: Sequence[Option], notes: Sequence[str]) -> Costs:
     def key(option: Option) -> tuple[int, float, str]:
         if option.priced and option.rank is not None:
-            return 0, float(option.rank.value), option.name
-        return (1, float(option.gpus), option.name) if option.possible else (2, 0.0, option.name)
+            return (0 if option.together else 1), float(option.rank.value), option.name
+        return (2, float(option.gpus), option.name) if option.possible else (3, 0.0, option.name)
 
     ordered = sorted(options, key=key)
-    ranks = [option.rank for option in ordered if option.priced and option.rank is not None]
+    sure = any(option.priced and option.together for option in ordered)
+    among = [option for option in ordered if option.priced and (option.together or not sure)]
+    ranks = [option.rank for option in among if option.rank is not None]
     tied: tuple[str, ...] = ()
     if ranks:
         money = Money(*(np.array([float(getattr(rank, side)) for rank in ranks]) for side in _SIDES))
         same = cost.tied(money, 0)
-        tied = tuple(option.gpu for option, equal in zip(ordered, same, strict=False) if equal)[1:]
+        tied = tuple(option.gpu for option, equal in zip(among, same, strict=True) if equal)[1:]
     return Costs(s, name, tuple(ordered), tied, tuple(notes))
 
 

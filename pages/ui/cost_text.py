@@ -9,8 +9,7 @@ from pages.ui import price_load, words
 from pages.ui.cost_load import Costs, Option
 from pages.ui.price_table import Row
 
-TASKS = {"serve": "Serve", "finetune": "Fine-tune", "train": "Train"}
-VIEWS = {"month": "Cost of a month", "tokens": "Cost of a token"}
+VIEWS = {"month": "A month", "tokens": "A million tokens"}
 _PRICE_BASES = {
     "median": "the median quote",
     "low": "the cheapest quote",
@@ -100,9 +99,16 @@ def _asked(costs: Costs) -> str:
     if s.task == "serve":
         return f"Cheapest way to serve {costs.name} to {users_words(s)}"
     if s.task == "finetune":
-        return f"Cheapest {costs.name}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
-    done = "" if s.deadline_days is None else f", done in {words.span(s.deadline_days)}"
-    return f"Cheapest {costs.name[0].lower()}{costs.name[1:]}{done}"
+        return (
+            f"Cheapest {_lowered(costs.name)}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
+        )
+    done = "" if s.deadline_days is None else f", done in {s.deadline_days:g} days"
+    return f"Cheapest {_lowered(costs.name)}{done}"
+
+
+def _lowered(name: str) -> str:
+    """A name inside a sentence: an ordinary word loses its capital, QLoRA keeps it."""
+    return name[0].lower() + name[1:] if name[1:2].islower() else name
 
 
 def details(costs: Costs) -> list[str]:
@@ -118,11 +124,8 @@ def details(costs: Costs) -> list[str]:
         f"At {usd(best.rent.usd)} per GPU and hour ({best.rent.note})."
         + (f" Includes {usd(best.people_usd)} of people's lost time." if best.people_usd else "")
     )
-    if s.task == "serve" and best.rent.largest_machine < best.boards:
-        lines.append(
-            f"No quote is of a machine with {best.boards} of them (the largest has "
-            f"{best.rent.largest_machine}): ask the lender."
-        )
+    if cheaper := _cheaper_apart(costs, best):
+        lines.append(cheaper)
     if pinned := _pinned_line(costs):
         lines.append(pinned)
     return lines
@@ -132,10 +135,11 @@ def _band_line(s: Scenario, best: Option) -> str:
     assert best.unit is not None
     if s.task == "serve":
         assert best.month is not None
-        month = band(best.month) or "no band: memory decides the number of GPUs, not speed"
+        month = f"{band(best.month)} a month, " if band(best.month) else ""
+        fixed = "" if month else " The month has none: memory decides the number of GPUs, speed does not."
         return (
-            f"80 % band: {month}{' a month' if band(best.month) else ''}; {band(best.unit)} per million "
-            f"tokens, of which input {usd(best.unit_in)} and output {usd(best.unit_out)}."
+            f"80 % band: {month}{band(best.unit)} per million tokens (input {usd(best.unit_in)}, output "
+            f"{usd(best.unit_out)}).{fixed}"
         )
     span = gpus_span(best)
     return f"80 % band: {band(best.unit)} a run{'; ' + span if span else ''}."
@@ -148,13 +152,36 @@ def _speed_line(s: Scenario, best: Option) -> str:
         return (
             f"Each user gets {words.three(float(speed.value))} tokens/s ({words.three(float(speed.low))} to "
             f"{words.three(float(speed.high))}) while all {s.concurrency} write, with {s.prompt_tokens:,} "
-            f"tokens in and {s.output_tokens:,} out a request."
+            f"tokens in and {s.output_tokens:,} out a request, {busy_words(s)}."
         )
     assert best.days is not None
     assert best.gpu_hours is not None
     return (
         f"{words.large(float(best.gpu_hours.value))} GPU-hours, {words.span(float(best.days.value))} "
         f"({words.span(float(best.days.low))} to {words.span(float(best.days.high))})."
+    )
+
+
+def _cheaper_apart(costs: Costs, best: Option) -> str:
+    """What would be cheaper if somebody had as many GPUs in one machine."""
+    apart = [option for option in costs.ranked if not option.together]
+    limit = 0.0 if best.rank is None else float(best.rank.value)
+    if not best.together:
+        return f"Nobody quotes a machine with {min(best.boards, 8):,} of them: ask the lender."
+    names = [
+        f"{setup(o)} {usd(float(o.rank.value))}"
+        for o in apart
+        if o.rank is not None and float(o.rank.value) < limit
+    ]
+    if not names:
+        return ""
+    return f"Cheaper if you find a machine with so many, which nobody quotes: {words.listed(names, 3)}."
+
+
+def busy_words(s: Scenario) -> str:
+    """How much of the paid time makes tokens."""
+    return (
+        "day and night" if s.busy_share == 1 else f"in {100 * s.busy_share:.3g} % of the hours that are paid"
     )
 
 
@@ -167,7 +194,8 @@ def _pinned_line(costs: Costs) -> str:
             said.append(f"{setup(option)} {banded(option.rank)}")
         else:
             said.append(f"{option.name} {option.reason or 'has no price'}")
-    return f"Your pinned GPUs: {'; '.join(said)}." if said else ""
+    what = titles(costs.scenario)[2].lower()
+    return f"Your pinned GPUs, {what}: {'; '.join(said)}." if said else ""
 
 
 # ---------------------------------------------------------------- the table
@@ -177,7 +205,8 @@ def titles(s: Scenario) -> tuple[str, ...]:
     """Titles of the cost table."""
     first = ("GPU", "Price per GPU and hour")
     if s.task == "serve":
-        return (*first, VIEWS[s.cost_view], "GPUs", "A month", "A million tokens: in, out", "Each user")
+        other = next(name for view, name in VIEWS.items() if view != s.cost_view)
+        return (*first, VIEWS[s.cost_view], "GPUs", other, "Of input, of output", "Each user")
     if s.task == "finetune":
         return (*first, "A month", "GPUs", "A run", "Time of a run")
     return (*first, "The run", "GPUs", "Time", "GPU-hours")
@@ -199,6 +228,8 @@ def rows(costs: Costs) -> list[Row]:
             marks.append("tied with the cheapest")
         if option.gpu in s.gpus:
             marks.append("pinned")
+        if option.priced and not option.together:
+            marks.append("no machine with so many quoted")
         found.append(
             Row(
                 option.gpu,
@@ -246,14 +277,9 @@ def _cells(s: Scenario, option: Option) -> tuple[str, ...]:
         user = f"{words.three(float(option.tokens_per_s.value))} tokens/s"
         if not option.priced:
             return (*money, number, "", "", user)
-        assert option.month is not None
-        return (
-            *money,
-            number,
-            usd(float(option.month.value)),
-            f"{usd(option.unit_in)}, {usd(option.unit_out)}",
-            user,
-        )
+        other = option.unit if s.cost_view == "month" else option.month
+        assert other is not None
+        return (*money, number, banded(other), f"{usd(option.unit_in)}, {usd(option.unit_out)}", user)
     assert option.days is not None
     assert option.gpu_hours is not None
     time = (

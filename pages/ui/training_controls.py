@@ -53,16 +53,27 @@ def fit_sidebar(scenario: Scenario) -> None:
     if scenario.task == "serve":
         controls.fit_sidebar(scenario)
         return
-    chosen = Choices(scenario)
     controls.model(scenario)
+    work(scenario)
+    controls.gpu_picker(scenario)
+    if scenario.task == "finetune":
+        controls.gpu_split()
+    method(scenario)
+
+
+def work(scenario: Scenario) -> None:
+    """What is gone through, until when, in which sizes."""
+    chosen = Choices(scenario)
     if chosen.trains:
         _run()
     else:
         _data()
     _sizes(chosen)
-    controls.gpu_picker(scenario)
-    if not chosen.trains:
-        controls.gpu_split()
+
+
+def method(scenario: Scenario) -> None:
+    """How it is trained, and what most readers never see."""
+    chosen = Choices(scenario)
     _method(chosen)
     _more(chosen)
 

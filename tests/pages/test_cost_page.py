@@ -1,0 +1,118 @@
+"""The Cost page as a whole, without a browser: each task, presets, typed prices, hostile links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calculators.scenario import Scenario
+from gpu_data.models import model_ids
+from pages.ui import catalogue, link
+from pages.ui.cost_presets import PRESETS, PUT_BACK
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+def opened(**query: str) -> AppTest:
+    """The Cost page at a link."""
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    app.switch_page("pages/cost.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def verdict(app: AppTest) -> str:
+    return app.markdown[0].value
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"users": "20"}, "Cheapest way to serve Llama 3.3 70B Instruct in AWQ INT4 to 20 users"),
+        ({"users": "20", "cost": "tokens"}, "per million tokens"),
+        ({"task": "finetune", "model": "llama-3.1-8b"}, "Cheapest QLoRA of Llama 3.1 8B Instruct, 76.8M"),
+        ({"task": "train", "model": "llama-2-7b", "days": "30"}, "done in 30 days"),
+        ({"tier": "own"}, "owned: "),
+        ({"price": "h100-sxm5-80gb~0.01"}, "H100 SXM5 80GB"),
+        ({"lost": "5", "small": "512"}, "of people's lost time"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_verdict_comes_first(query: dict[str, str], said: str) -> None:
+    app = opened(**query)
+    assert not app.exception
+    assert not app.warning
+    assert said in verdict(app)
+    assert "80 % band" in verdict(app)
+    assert "$" not in verdict(app).replace("\\$", ""), "a bare dollar sign would begin a formula"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_fills_fields_that_stay_open_to_change(name: str) -> None:
+    app = opened(users="3", tier="own", busy="0.5")
+    app.button(key=f"preset-{name}").click().run()
+    assert not app.exception
+    assert "no GPU" not in verdict(app)
+    query = {
+        key: [text] if isinstance(text := app.query_params[key], str) else text for key in app.query_params
+    }
+    scenario, notices = link.parse(query, catalogue.known())
+    assert not notices
+    for field, value in {**PUT_BACK, **PRESETS[name].fields}.items():
+        assert getattr(scenario, field) == value, field
+    drawn = {w.key for w in (*app.number_input, *app.selectbox, *app.get("button_group"))}
+    asked = set(PRESETS[name].fields) - {"gpus", "runs_per_month"}
+    assert {f"ui-{field}" for field in asked} - drawn == set()
+
+
+def test_presets_are_sound() -> None:
+    for preset in PRESETS.values():
+        assert preset.fields["model"] in model_ids()
+        assert set(preset.fields["gpus"]) <= catalogue.known()["gpus"]
+        Scenario.model_validate({**PUT_BACK, **preset.fields})
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"price": "nope~1_h100-sxm5-80gb~-4_l4-24gb~x", "buy": "~", "tier": "free", "cost": "total"},
+        {"busy": "0", "kwh": "-1", "pue": "0.2", "years": "0", "wage": "1e9", "lost": "many", "least": "nan"},
+        {"task": "sell", "runs": "0", "days": "0", "cgpu": "../../x", "small": "9999"},
+        {"price": "_".join(f"l4-24gb~{n}" for n in range(300))},
+    ],
+    ids=str,
+)
+def test_hostile_links_are_named_and_never_break_the_page(query: dict[str, str]) -> None:
+    app = opened(**query)
+    assert not app.exception
+    (warning,) = app.warning
+    for name in query:
+        assert f"`{name}`" in warning.value
+    assert "Cheapest" in verdict(app)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"engine": "transformers", "weights": "bf16"},
+        {"model": "bert-base", "weights": "native"},
+        {"in": "9000"},
+        {"least": "9999"},
+        {"task": "finetune", "tp": "3"},
+        {"config": link.pack_config('{"model_type": "unheard-of"}')},
+    ],
+    ids=str,
+)
+def test_no_answer_is_a_sentence(query: dict[str, str]) -> None:
+    if query.get("model") and query["model"] not in model_ids():
+        query = {**query, "model": next(one for one in model_ids() if "bert" in one)}
+    app = opened(**query)
+    assert not app.exception
+    told = " ".join(str(e.value) for e in (*app.markdown, *app.error))
+    assert "no answer" in told or "no GPU here does it" in told or "cannot be computed" in told
