@@ -101,7 +101,7 @@ def _money(scenario: Scenario) -> None:
 
 def use_preset(name: str) -> None:
     """Fill the fields of a preset. A callback."""
-    state.put(**PUT_BACK, **PRESETS[name].fields)
+    state.put(**{**PUT_BACK, **PRESETS[name].fields})
 
 
 def top(scenario: Scenario) -> None:

@@ -65,8 +65,15 @@ PRESETS: Mapping[str, Preset] = {
         },
     ),
 }
-# What a preset also puts back, so that an earlier look does not change its answer unseen.
+_ANSWER = (  # fields that decide an answer and that no preset names
+    "config_json", "price_basis", "cost_view", "cost_gpu", "busy_share", "gpu_memory_utilization",
+    "max_num_seqs", "max_num_batched_tokens", "n_ubatch", "flash_attention", "enforce_eager", "swa_full",
+    "split", "expert_parallel", "lora_rank", "lora_targets", "optimizer", "training_precision",
+    "training_framework", "accumulation", "checkpointing", "fused_loss", "offload", "zero_stage",
+    "train_tensor", "train_pipeline", "train_context", "train_expert", "sequence_parallel",
+)  # fmt: skip
+# What a preset also puts back, so that an earlier look does not change its answer unseen. Prices stay.
 PUT_BACK: Mapping[str, Any] = {
     name: Scenario.model_fields[name].default
-    for name in ("config_json", "price_basis", "cost_view", "cost_gpu", "busy_share", "expert_parallel")
+    for name in dict.fromkeys((*_ANSWER, *(field for preset in PRESETS.values() for field in preset.fields)))
 }

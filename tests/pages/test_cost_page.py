@@ -55,7 +55,7 @@ def test_the_verdict_comes_first(query: dict[str, str], said: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_fills_fields_that_stay_open_to_change(name: str) -> None:
-    app = opened(users="3", tier="own", busy="0.5")
+    app = opened(users="3", tier="own", busy="0.5", seq="64", samples="1", tokens="1", opt="sgd", util="0.5")
     app.button(key=f"preset-{name}").click().run()
     assert not app.exception
     assert "no GPU" not in verdict(app)
@@ -67,7 +67,7 @@ def test_a_preset_fills_fields_that_stay_open_to_change(name: str) -> None:
     for field, value in {**PUT_BACK, **PRESETS[name].fields}.items():
         assert getattr(scenario, field) == value, field
     drawn = {w.key for w in (*app.number_input, *app.selectbox, *app.get("button_group"))}
-    asked = set(PRESETS[name].fields) - {"gpus", "runs_per_month"}
+    asked = set(PRESETS[name].fields) - {"gpus"}
     assert {f"ui-{field}" for field in asked} - drawn == set()
 
 
