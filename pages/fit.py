@@ -26,17 +26,9 @@ def serve(scenario: Scenario) -> None:
     except (ConfigRefused, FormatRefused) as refused:
         st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
         return
-
     fit_views.cautions(load)
     scrubber.draw(live.data)
-    fit_views.badges(load)
-    fit_views.changes(load)
-    if scrubber.drawn():
-        fit_views.format_matrix(load)
-        gpu = fit_views.detail_gpu(load, live.verdict_gpu)
-        if gpu is not None:
-            fit_views.context_map(load, gpu)
-            fit_views.computed(load, gpu)
+    fit_views.draw(load, live.verdict_gpu, scrubber.drawn())
 
 
 scenario = shell.view()

@@ -1,51 +1,82 @@
-"""Cells of the tables of states on the Fit page: numbers in, rows out. No Streamlit."""
+"""Cells of the tables of states on the Fit page: numbers in, what the browser writes out. No Streamlit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calculators.formats import Support
 from pages.ui import words
 
-MARKS = ("✕", "≈", "✓")  # does not fit, tight, fits
-
-
-class Cell(NamedTuple):
-    """One state: 0 does not fit, 1 tight, 2 fits; `how` is native, storage or no.
-
-    `edge` holds t and r where the frontier runs above and to the right; `here` marks the reader's own choice.
-    """
-
-    state: int
-    how: str
-    text: str
-    why: str = ""
-    edge: str = ""
-    here: bool = False
+LETTERS = {"native": "n", "storage": "s", "no": "-"}  # one a cell: a table holds over a thousand
+MOST_GIB = 999  # what a narrow column has room for
+NO_NUMBER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of cells; `id` is what a press reports."""
+    """A row's head; `id` is what a press reports."""
 
     id: str
     name: str
-    note: str
-    strong: bool
-    cells: Sequence[Cell]
+    note: str = ""
+    strong: bool = False
 
 
-def short(spare_bytes: float) -> str:
-    """A need or a surplus in GiB, short enough for a cell on a phone; nothing from 1,000 GiB on."""
-    gib = abs(spare_bytes) / words.GIB
-    return f"{gib:.0f}" if gib < 999.5 else ""
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How each cell of a table runs: letters row by row, and why as an index into `reasons`."""
+
+    hows: list[str]
+    whys: list[list[int]]
+    reasons: list[str]
 
 
-def frontier(fits: np.ndarray) -> list[list[str]]:
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table of states. Shapes [row, column].
+
+    state: 0 does not fit, 1 tight, 2 fits; gib: whole GiB to spare or short, `NO_NUMBER` for none; `edges`
+    holds t and r where the frontier runs above and to the right; `here`: the reader's cell in a row, or -1.
+    """
+
+    state: NDArray[Any]
+    gib: NDArray[Any]
+    ways: Ways
+    here: Sequence[int]
+    edges: list[list[str]] | None = None
+
+    def data(
+        self, label: str, corner: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row]
+    ) -> dict[str, Any]:
+        """What the browser takes; `columns` are (id, title)."""
+        return {
+            "label": label,
+            "titles": [corner, *(title for _, title in columns)],
+            "columns": [column for column, _ in columns],
+            "rows": [[row.id, row.name, row.note, row.strong] for row in rows],
+            "states": self.state.tolist(),
+            "gib": self.gib.tolist(),
+            "hows": self.ways.hows,
+            "whys": self.ways.whys,
+            "reasons": self.ways.reasons,
+            "edges": self.edges,
+            "here": list(self.here),
+        }
+
+
+def whole_gib(spare_bytes: NDArray[Any]) -> NDArray[np.int64]:
+    """A need or a surplus in whole GiB; `NO_NUMBER` where it is not finite."""
+    finite = np.isfinite(spare_bytes)
+    gib = np.rint(np.abs(np.where(finite, spare_bytes, 0)) / words.GIB).astype(np.int64)
+    return np.where(finite, gib, NO_NUMBER)
+
+
+def frontier(fits: NDArray[np.bool_]) -> list[list[str]]:
     """Where what fits ends: t when the row above does not fit, r when the column to the right does not.
 
     `fits` is [row, column], the first row on top.
@@ -56,68 +87,66 @@ def frontier(fits: np.ndarray) -> list[list[str]]:
     return np.char.add(np.where(top, "t", ""), np.where(side, "r", "")).tolist()
 
 
-def context_rows(
+def context_cells(
     contexts: Sequence[int],
     users: Sequence[int],
-    verdict: np.ndarray,
-    headroom_bytes: np.ndarray,
+    verdict: NDArray[Any],
+    headroom_bytes: NDArray[Any],
     here: tuple[int, int],
-) -> list[Row]:
+) -> tuple[list[Row], Cells]:
     """Context across, users upwards. `verdict` and `headroom_bytes` are [user, context], fewest users first.
 
     `here` is the context and the users chosen; the cell next below it is marked.
     """
     state, spare = verdict[::-1].astype(int), headroom_bytes[::-1]
-    edges = frontier(state > 0)
+    gib = whole_gib(spare)
     column = max(int(np.searchsorted(contexts, here[0], side="right")) - 1, 0)
     row = len(users) - 1 - max(int(np.searchsorted(users, here[1], side="right")) - 1, 0)
-    return [
-        Row(
-            str(count),
-            f"{count:,}",
-            "",
-            False,
-            [
-                Cell(
-                    int(state[i, k]),
-                    "native",
-                    MARKS[state[i, k]] + short(spare[i, k]),
-                    f"{words.count(tokens, 'token')} × {words.count(count, 'user')}: "
-                    f"{words.gib(abs(spare[i, k]))} {'to spare' if spare[i, k] >= 0 else 'short'}",
-                    edges[i][k],
-                    (i, k) == (row, column),
-                )
-                for k, tokens in enumerate(contexts)
-            ],
-        )
-        for i, count in enumerate(reversed(users))
+    upwards = list(reversed(users))
+    reasons = [
+        f"{words.count(tokens, 'token')} × {words.count(count, 'user')}: "
+        f"{words.gib(abs(spare[i, k]))} {'to spare' if spare[i, k] >= 0 else 'short'}"
+        for i, count in enumerate(upwards)
+        for k, tokens in enumerate(contexts)
     ]
+    whys = np.arange(len(reasons)).reshape(state.shape).tolist()
+    cells = Cells(
+        state,
+        np.where(gib > MOST_GIB, NO_NUMBER, gib),
+        Ways([LETTERS["native"] * len(contexts)] * len(users), whys, reasons),
+        [column if i == row else -1 for i in range(len(users))],
+        frontier(state > 0),
+    )
+    return [Row(str(count), f"{count:,}") for count in upwards], cells
+
+
+def ways_of(supports: Sequence[Sequence[Support]]) -> Ways:
+    """How every GPU runs every format."""
+    number: dict[str, int] = {}
+    whys = [[number.setdefault(way.reason, len(number)) for way in row] for row in supports]
+    return Ways(["".join(LETTERS[way.state] for way in row) for row in supports], whys, list(number))
+
+
+def impossible(ways: Ways, refused: dict[tuple[int, int], str]) -> Ways:
+    """The same where some cells, by (row, column), are not possible for a reason of their own."""
+    if not refused:
+        return ways
+    hows, whys = [list(row) for row in ways.hows], [list(row) for row in ways.whys]
+    number = {reason: i for i, reason in enumerate(ways.reasons)}
+    for (i, k), why in refused.items():
+        if hows[i][k] != LETTERS["no"]:
+            hows[i][k], whys[i][k] = LETTERS["no"], number.setdefault(why, len(number))
+    return Ways(["".join(row) for row in hows], whys, list(number))
 
 
 def format_cells(
-    ways: Sequence[Support],
-    verdict: np.ndarray,
-    spare_bytes: np.ndarray,
-    here: int | None,
-    refused: Sequence[str],
-) -> list[Cell]:
-    """One GPU over all weight formats; `here` is the column of the reader's own choice.
-
-    `refused` says why a format is not possible where `spare_bytes` is infinite.
-
-    Written for speed: over a thousand of these cells are made at every move of a slider.
-    """
-    possible = np.isfinite(spare_bytes)
-    gib = np.rint(np.abs(np.where(possible, spare_bytes, 0)) / words.GIB).astype(np.int64).tolist()
-    cells = []
-    for k, (how, state, whole, can, why) in enumerate(
-        zip(ways, verdict.tolist(), gib, possible.tolist(), refused, strict=True)
-    ):
-        if how.state == "no":
-            cells.append(Cell(0, "no", "–", how.reason, "", k == here))
-        elif not can:
-            cells.append(Cell(0, "no", "–", why, "", k == here))
-        else:
-            text = f"{MARKS[state]} {whole:,}{' s' if how.state == 'storage' else ''}"
-            cells.append(Cell(state, how.state, text, how.reason, "", k == here))
-    return cells
+    ways: Ways,
+    verdict: NDArray[Any],
+    spare_bytes: NDArray[Any],
+    refused: Sequence[Sequence[str]],
+    here: Sequence[int],
+) -> Cells:
+    """GPUs over weight formats; `refused` says why a cell is not possible where `spare_bytes` is infinite."""
+    places = np.argwhere(~np.isfinite(spare_bytes)).tolist()
+    ways = impossible(ways, {(i, k): refused[i][k] for i, k in places})
+    return Cells(verdict.astype(int), whole_gib(spare_bytes), ways, here)

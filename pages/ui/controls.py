@@ -22,10 +22,9 @@ SWITCHES = {"auto": "Engine default", "on": "On", "off": "Off"}
 
 
 def fit_sidebar(scenario: Scenario) -> None:
-    """Model, formats, load, engine and GPUs: everything the verdict depends on."""
+    """Model, formats, GPUs and engine; the load has its own controls beside the verdict."""
     model(scenario)
     formats(scenario)
-    load()
     gpu_picker(scenario)
     gpu_split()
     engine(scenario)
@@ -80,7 +79,7 @@ def formats(scenario: Scenario) -> None:
 
 
 def load() -> None:
-    """The two numbers of the scrubbers, to type exactly."""
+    """Context and users, on pages that have no scrubbers for them."""
     with st.container(horizontal=True):
         state.control(
             st.number_input,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import streamlit as st
 
 from calculators.scenario import Scenario
@@ -29,8 +31,18 @@ _JS = """
 export default function ({ parentElement, data }) {
   const button = parentElement.querySelector("[data-copy]");
   const told = parentElement.querySelector("output");
-  const address = () =>
-    window.location.origin + window.location.pathname + (data.query ? "?" + data.query : "");
+  const address = () => {
+    const query = new URLSearchParams(data.query);
+    const now = new URLSearchParams(window.location.search);
+    // What a fragment of the page changed since stands in the address alone.
+    for (const name of data.live) {
+      const value = now.get(name);
+      if (!value) query.delete(name);
+      else if (query.get(name) !== value && !data.noted.includes(name)) query.set(name, value);
+    }
+    const text = query.toString();
+    return window.location.origin + window.location.pathname + (text ? "?" + text : "");
+  };
   const copy = async (text) => {
     if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
     // Plain http has no clipboard API: select the text in a throw-away field instead.
@@ -59,12 +71,17 @@ export default function ({ parentElement, data }) {
 _component = st.components.v2.component("headroom.copy_link", html=_HTML, css=_CSS, js=_JS)
 
 
-def draw(scenario: Scenario) -> None:
-    """The button for this scenario's link."""
+def draw(scenario: Scenario, live: Collection[str], noted: Collection[str]) -> None:
+    """The button for this scenario's link.
+
+    `live` names parameters that change without this being drawn again, `noted` those that are not used as
+    they stand in the address.
+    """
     note = ""
     try:
         query = link.query_string(scenario)
     except link.LinkError:
         query = link.query_string(state.changed(scenario, config_json=""))
         note = "Copied, without your config.json: it is too large for a link"
-    _component(key="copy-link", data={"query": query, "note": note}, width="content")
+    data = {"query": query, "note": note, "live": list(live), "noted": list(noted)}
+    _component(key="copy-link", data=data, width="content")

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from calculators import memory
-from pages.ui import catalogue, grid, plain_table, state, tracks, words, workload
-from pages.ui.cells import Row, context_rows, format_cells
+from pages.ui import catalogue, link, plain_table, report, state, tracks, words, workload
+from pages.ui.cells import Row, Ways, context_cells, format_cells, ways_of
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
 
 
-def badges(load: workload.Workload) -> None:
-    """The choices in force in one line, for a phone whose sidebar is shut."""
+def chosen(load: workload.Workload) -> list[str]:
+    """The choices in force in a few words each, for a phone whose sidebar is shut."""
     s = load.scenario
     parallel = load.parallel(s.gpu_count)
     tensor, stages = parallel if isinstance(parallel, tuple) else (1, 1)
-    chosen = [
+    said = [
         "weights as released"
         if load.weight_format.kind == "native"
         else f"{load.weight_format.label} weights",
@@ -29,14 +32,12 @@ def badges(load: workload.Workload) -> None:
         words.count(s.gpu_count, "GPU") + " of each kind",
     ]
     if tensor > 1:
-        chosen.append(f"tensor parallel {tensor}")
+        said.append(f"tensor parallel {tensor}")
     if stages > 1:
-        chosen.append(f"{stages} pipeline stages")
+        said.append(f"{stages} pipeline stages")
     if s.gpu_memory_utilization is not None:
-        chosen.append(f"utilisation {s.gpu_memory_utilization:g}")
-    st.markdown(" ".join(f":gray-badge[{text}]" for text in chosen))
-    if why := reserve_words(load):
-        st.caption(why)
+        said.append(f"utilisation {s.gpu_memory_utilization:g}")
+    return said
 
 
 def reserve_words(load: workload.Workload) -> str:
@@ -113,53 +114,44 @@ def _readable(
     return "", {}, None
 
 
-def changes(load: workload.Workload) -> None:
-    """For each pinned GPU that is too small: the first single change that makes it fit."""
+Fields = dict[str, Any]
+
+
+def changes(load: workload.Workload) -> tuple[list[dict[str, Any]], dict[str, Fields]]:
+    """For each pinned GPU that is too small the first single change that makes it fit, and its fields."""
     caches = [fmt for fmt in catalogue.kv_formats().values() if load.loads(fmt)]
-    lines = []
+    rows, fields_of = [], {}
     for gpu in load.pinned:
         if load.barred(gpu):
-            lines.append((gpu, *_readable(load, gpu)))
-            continue
-        deployment = load.deployment([gpu])
-        if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
-            continue
-        able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
-        change = memory.first_change_that_fits(deployment, able, caches)
-        fields = _applied(load, gpu, change) if change else {}
-        report = _promised(load, gpu, fields) if change else None
-        lines.append((gpu, change.label if change else "", fields, report))
-    if not lines:
-        return
-    st.header("What would make it fit", anchor=False)
-    for gpu, label, fields, report in lines:
-        with st.container(
-            horizontal=True, wrap=False, vertical_alignment="center", gap="small", key=f"change-{gpu.id}"
-        ):
-            if report is None:
-                st.markdown(f"**{gpu.title}:** no single change is enough.")
+            label, fields, found = _readable(load, gpu)
+        else:
+            deployment = load.deployment([gpu])
+            if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
                 continue
-            spare = words.gib(float(report.headroom_bytes))
-            st.markdown(f"**{gpu.title}:** {label}, then {spare} to spare")
-            st.button(
-                "Apply",
-                key=f"apply-{gpu.id}",
-                help=f"Change the scenario: {label}",
-                on_click=state.put,
-                kwargs=fields,
-            )
+            able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
+            change = memory.first_change_that_fits(deployment, able, caches)
+            label, fields = (change.label, _applied(load, gpu, change)) if change else ("", {})
+            found = _promised(load, gpu, fields) if change else None
+        text = "no single change is enough."
+        if found is not None:
+            text = f"{label}, then {words.gib(float(found.headroom_bytes))} to spare"
+            fields_of[gpu.id] = fields
+        rows.append({"gpu": gpu.id, "title": gpu.title, "text": text, "able": found is not None})
+    return rows, fields_of
 
 
-def _use_format(gpu: str, weight_format: str) -> None:
-    state.put(weight_format=weight_format, gpus=tuple(dict.fromkeys((*state.last().gpus, gpu))))
+Numbers = tuple[
+    NDArray[Any], NDArray[Any], list[list[str]]
+]  # [GPU, format]: verdict, bytes to spare, why not
 
 
-_Found = dict[str, tuple[list[int], list[float], list[str]]]  # GPU: verdict, bytes to spare, why not
-
-
-def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> _Found:
+def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> Numbers:
     """Every GPU and format in one call, split as the engine does by default."""
-    scenario, found = load.scenario, {}
+    scenario = load.scenario
+    verdict = np.zeros((len(gpus), len(formats)), np.int8)
+    spare = np.zeros((len(gpus), len(formats)))
+    reasons: list[list[str]] = [[] for _ in gpus]
+    place = {gpu.id: i for i, gpu in enumerate(gpus)}
     layouts = {gpu.id: [load.layout(gpu.id, fmt) for fmt in formats] for gpu in gpus}
     for group in load.same_devices(gpus):
         matrix = memory.fit_matrix(
@@ -176,81 +168,91 @@ def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: l
             [gpu.name for gpu in group],
             list(zip(*(layouts[gpu.id] for gpu in group), strict=True)),
         )
-        reasons = [reason or "" for reason in matrix.refused[0]]
-        for i, gpu in enumerate(group):
-            found[gpu.id] = (matrix.verdict[i, 0], matrix.headroom_bytes[i, 0], reasons)
-    return found
+        why = [reason or "" for reason in matrix.refused[0]]
+        at = [place[gpu.id] for gpu in group]
+        verdict[at], spare[at] = matrix.verdict[:, 0], matrix.headroom_bytes[:, 0]
+        for i in at:
+            reasons[i] = why
+    return verdict, spare, reasons
 
 
-def _one_by_one(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> _Found:
+def _one_by_one(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> Numbers:
     """The same with a split of the reader's own, format by format."""
-    found: _Found = {gpu.id: ([], [], []) for gpu in gpus}
-    for fmt in formats:
+    verdict = np.zeros((len(gpus), len(formats)), np.int8)
+    spare = np.zeros((len(gpus), len(formats)))
+    reasons = [["" for _ in formats] for _ in gpus]
+    for k, fmt in enumerate(formats):
         then = workload.changed(load, weight_format=fmt.id)
-        for column in tracks.columns_of(then, gpus, load.scenario.max_model_len, load.scenario.concurrency):
-            verdict, spare, reasons = found[column.gpu.id]
-            verdict.append(int(column.verdict))
-            spare.append(-np.inf if column.refused else float(column.headroom))
-            reasons.append(column.refused or "")
-    return found
+        columns = tracks.columns_of(then, gpus, load.scenario.max_model_len, load.scenario.concurrency)
+        for i, column in enumerate(columns):
+            verdict[i, k] = int(column.verdict)
+            spare[i, k] = -np.inf if column.refused else float(column.headroom)
+            reasons[i][k] = column.refused or ""
+    return verdict, spare, reasons
 
 
-def format_matrix(load: workload.Workload) -> None:
+@lru_cache(maxsize=64)
+def _gpus_shown(pinned: tuple[str, ...], boards: int, pre_release: bool) -> list[workload.PinnedGpu]:
+    """Every GPU, the pinned ones first, then the largest."""
+    ids = [g for g in catalogue.gpus().index if pre_release or g not in catalogue.pre_release_gpus()]
+    return sorted(
+        (workload.pinned(g, boards) for g in ids), key=lambda gpu: (gpu.id not in pinned, -gpu.capacity_bytes)
+    )
+
+
+@lru_cache(maxsize=64)
+def _ways(gpus: tuple[str, ...], formats: tuple[str, ...], model: str, config_json: str) -> Ways:
+    """How every GPU runs every format; `model` and `config_json` decide what the native format means."""
+    table = catalogue.weight_formats()
+    return ways_of(
+        [[workload.support_of(gpu, table[one], model, config_json) for one in formats] for gpu in gpus]
+    )
+
+
+def format_matrix(load: workload.Workload) -> dict[str, Any]:
     """Every GPU against every weight format that the engine reads; the reader's own choices stand first."""
     scenario = load.scenario
-    ids = [g for g in catalogue.gpus().index if scenario.pre_release or g not in catalogue.pre_release_gpus()]
-    gpus = sorted(
-        (workload.pinned(g, scenario.gpu_count) for g in ids),
-        key=lambda gpu: (gpu.id not in scenario.gpus, -gpu.capacity_bytes),
-    )
+    gpus = _gpus_shown(scenario.gpus, scenario.gpu_count, scenario.pre_release)
     formats = sorted(load.formats(), key=lambda fmt: fmt.id != scenario.weight_format)
     own = scenario.expert_parallel or (scenario.split != "auto" and load.engine.split != "layers")
     blocked = not load.loads(load.kv_format) or not load.loads(load.weight_format)
-    numbers = (_one_by_one if own or blocked else _at_once)(load, gpus, formats)
-    st.header("All GPUs by weight format", anchor=False)
-    st.caption(
-        f"{words.count(scenario.gpu_count, 'GPU')} of each kind, "
+    verdict, spare, reasons = (_one_by_one if own or blocked else _at_once)(load, gpus, formats)
+    chosen_first = formats[0].id == scenario.weight_format
+    ways = _ways(
+        tuple(gpu.id for gpu in gpus),
+        tuple(fmt.id for fmt in formats),
+        scenario.model,
+        scenario.config_json,
+    )
+    here = [0 if chosen_first and gpu.id in scenario.gpus else -1 for gpu in gpus]
+    return {
+        "title": "All GPUs by weight format",
+        "note": f"{words.count(scenario.gpu_count, 'GPU')} of each kind, "
         f"{words.count(scenario.max_model_len, 'token')} for {words.count(scenario.concurrency, 'user')}, "
         f"formats that {load.engine.label} reads; yours and your pinned GPUs first, scroll for the others. "
         "✓ fits, ≈ tight, ✕ does not, with GiB to spare or short. "
         "Hatched with an s: the GPU only stores the format and computes in 16 bits. "
-        "A dash: not possible. Press a cell to use that GPU and format."
-    )
-    grid.draw(
-        "matrix",
-        "All GPUs by weight format, scrollable",
-        "GPU",
-        [(fmt.id, fmt.label) for fmt in formats],
-        [
-            Row(
-                gpu.id,
-                gpu.name,
-                words.gib(gpu.capacity_bytes),
-                gpu.id in scenario.gpus,
-                format_cells(
-                    [load.support(gpu.id, fmt) for fmt in formats],
-                    np.asarray(numbers[gpu.id][0]),
-                    np.asarray(numbers[gpu.id][1]),
-                    0 if gpu.id in scenario.gpus and formats[0].id == scenario.weight_format else None,
-                    numbers[gpu.id][2],
-                ),
-            )
-            for gpu in gpus
-        ],
-        _use_format,
-    )
+        "A dash: not possible. Press a cell to use that GPU and format.",
+        "impossible": "",
+        "cells": format_cells(ways, verdict, spare, reasons, here).data(
+            "All GPUs by weight format, scrollable",
+            "GPU",
+            [(fmt.id, fmt.label) for fmt in formats],
+            [Row(gpu.id, gpu.name, words.gib(gpu.capacity_bytes), gpu.id in scenario.gpus) for gpu in gpus],
+        ),
+    }
 
 
 def detail_gpu(load: workload.Workload, best: workload.PinnedGpu | None) -> workload.PinnedGpu | None:
     """The GPU that the detailed views are about: the reader's choice, else the one of the verdict."""
-    if best is None:
-        return None
-    # the label says nothing that changes: a browser remembers the chosen label, not the id behind it
-    names = {"": "The one of the verdict"} | {gpu.id: gpu.name for gpu in load.pinned}
-    state.control(
-        st.selectbox, "GPU shown in detail", "map_gpu", options=list(names), format_func=names.__getitem__
-    )
     return next((gpu for gpu in load.pinned if gpu.id == load.scenario.map_gpu), best)
+
+
+def _detail(load: workload.Workload, gpu: workload.PinnedGpu | None) -> dict[str, Any]:
+    """What the reader may choose to see in detail."""
+    names = [["", "The one of the verdict"], *([one.id, one.name] for one in load.pinned)]
+    own = gpu is not None and gpu.id == load.scenario.map_gpu
+    return {"options": names, "chosen": gpu.id if gpu is not None and own else ""}
 
 
 def estimated(
@@ -260,72 +262,118 @@ def estimated(
     deployment = load.deployment([gpu], tokens, users)
     if isinstance(deployment, str):
         return deployment
-    report = memory.estimate(deployment)
-    return report.refused or report
+    found = memory.estimate(deployment)
+    return found.refused or found
 
 
-def _use_cell(users: str, tokens: str) -> None:
-    state.put(max_model_len=int(tokens), concurrency=int(users))
-
-
-def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
+def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any]:
     """Context × users on one GPU, with the frontier of what fits."""
     tokens = np.array(MAP_CONTEXTS, dtype=np.int64)[None, :]
     users = np.array(MAP_USERS, dtype=np.int64)[:, None]
-    st.header(f"Context and users on {gpu.title}", anchor=False)
-    report = estimated(load, gpu, tokens, users)
-    if isinstance(report, str):
-        st.info(f"Not possible: {words.plain(report)}")
-        return
-    st.caption(
-        "✓ fits, ≈ tight, ✕ does not: GiB to spare or short below 1,000. The thick edge is the frontier, "
-        "the outlined cell is where you are. Press a cell to go there."
-    )
+    title = f"Context and users on {gpu.title}"
+    found = estimated(load, gpu, tokens, users)
+    if isinstance(found, str):
+        return {"title": title, "impossible": f"Not possible: {found}"}
     shape = (len(MAP_USERS), len(MAP_CONTEXTS))
-    grid.draw(
-        "context-map",
-        "Users at once by context per user",
-        "Users",
-        [(str(t), words.short_count(t)) for t in MAP_CONTEXTS],
-        context_rows(
-            MAP_CONTEXTS,
-            MAP_USERS,
-            np.broadcast_to(report.verdict, shape),
-            np.broadcast_to(report.headroom_bytes, shape),
-            (load.scenario.max_model_len, load.scenario.concurrency),
-        ),
-        _use_cell,
-        wide=True,
+    rows, cells = context_cells(
+        MAP_CONTEXTS,
+        MAP_USERS,
+        np.broadcast_to(found.verdict, shape),
+        np.broadcast_to(found.headroom_bytes, shape),
+        (load.scenario.max_model_len, load.scenario.concurrency),
     )
+    columns = [(str(t), words.short_count(t)) for t in MAP_CONTEXTS]
+    return {
+        "title": title,
+        "note": "✓ fits, ≈ tight, ✕ does not: GiB to spare or short below 1,000. The thick edge is the "
+        "frontier, the outlined cell is where you are. Press a cell to go there.",
+        "impossible": "",
+        "cells": cells.data("Users at once by context per user", "Users", columns, rows),
+    }
 
 
-def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> None:
+def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any]:
     """Every term of the estimate with its formula and the numbers put in."""
-    st.header("How this was computed", anchor=False)
-    report = estimated(load, gpu)
-    if isinstance(report, str):
-        st.info(f"Not possible on {gpu.title}: {words.plain(report)}")
-        return
-    plain_table.draw(
-        "terms",
+    found = estimated(load, gpu)
+    if isinstance(found, str):
+        return {"impossible": f"Not possible on {gpu.title}: {found}", "table": None}
+    table = plain_table.table(
         f"{gpu.title}: the GPU that holds most, at the context and users chosen."
         if gpu.devices > 1
         else f"{gpu.title}, at the context and users chosen.",
-        ("Term", "GiB", "Formula", "With numbers", "Source"),
+        ["Term", "GiB", "Formula", "With numbers", "Source"],
         [
-            (term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source)
-            for term in report.terms
+            [term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source]
+            for term in found.terms
         ],
-        (
-            f"Needed: {words.gib(float(report.needed_bytes))}; reserved by the engine in the end: "
-            f"{words.gib(float(report.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
-            f"Error band of the need: {words.gib(float(report.need_low_bytes))} to "
-            f"{words.gib(float(report.need_high_bytes))}, {band_words(load)}. The cache is counted; weights "
+        [
+            f"Needed: {words.gib(float(found.needed_bytes))}; reserved by the engine in the end: "
+            f"{words.gib(float(found.reserved_bytes))} of {words.gib(gpu.capacity_bytes)}.",
+            f"Error band of the need: {words.gib(float(found.need_low_bytes))} to "
+            f"{words.gib(float(found.need_high_bytes))}, {band_words(load)}. The cache is counted; weights "
             "and work are estimated. “Tight” means that the limit lies inside the band.",
             f"Capacity: {words.gib(gpu.capacity_bytes)} ({basis_words(gpu.basis)}).",
-            *(f"Assumed: {words.cut(text, words.MOST_SAID)}" for text in report.assumptions),
-        ),
+            *(f"Assumed: {words.cut(text, words.MOST_SAID)}" for text in found.assumptions),
+        ],
     )
+    return {"impossible": "", "table": table}
+
+
+def views(load: workload.Workload, best: workload.PinnedGpu | None) -> dict[str, Any]:
+    """What the reader sees after the verdict: every GPU and format, the map, the formulas."""
+    gpu = detail_gpu(load, best)
+    return {
+        "matrix": format_matrix(load),
+        "detail": _detail(load, gpu),
+        "map": context_map(load, gpu) if gpu else None,
+        "terms": computed(load, gpu) if gpu else None,
+    }
+
+
+def use_format(gpus: tuple[str, ...], pressed: Mapping[str, Any]) -> None:
+    """A cell of the matrix was pressed: pin its GPU and use its format."""
+    gpu, fmt = str(pressed.get("row")), str(pressed.get("column"))
+    if gpu in catalogue.gpus().index and fmt in catalogue.weight_formats():
+        state.put(weight_format=fmt, gpus=tuple(dict.fromkeys((*gpus, gpu))))
+
+
+def use_place(pressed: Mapping[str, Any]) -> None:
+    """A cell of the map was pressed: go to its context and users."""
+    row, column = str(pressed.get("row")), str(pressed.get("column"))
+    if row.isdecimal() and column.isdecimal():
+        fields = {"max_model_len": int(column), "concurrency": int(row)}
+        if all(link.takes(field, value) for field, value in fields.items()):
+            state.put(**fields)
+
+
+def show_detail(pressed: Mapping[str, Any]) -> None:
+    """Another GPU is to be shown in detail; none: the one of the verdict."""
+    gpu = str(pressed.get("gpu"))
+    if gpu == "" or gpu in catalogue.gpus().index:
+        state.put(map_gpu=gpu)
+
+
+def draw(load: workload.Workload, best: workload.PinnedGpu | None, whole: bool) -> None:
+    """The report below the verdict; `whole` is False while only the verdict is to be seen first."""
+    rows, fields_of = changes(load)
+
+    def apply(gpu: Any) -> None:
+        if gpu in fields_of:
+            state.put(**fields_of[gpu])
+
+    pressed: Mapping[str, Callable[[Any], None]] = {
+        "apply": apply,
+        "format": lambda cell: use_format(load.scenario.gpus, cell),
+        "place": use_place,
+        "detail": show_detail,
+    }
+    data = {
+        "chosen": chosen(load),
+        "reserve": reserve_words(load),
+        "changes": rows,
+        "views": views(load, best) if whole else None,
+    }
+    report.draw(data, pressed)
 
 
 def band_words(load: workload.Workload) -> str:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import CodeType
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
 from pages.ui import controls, copy_link, cost_controls, state, training_controls, warm
 
+PAGES_FOLDER = Path(__file__).parents[1]
+
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
-.st-key-link-owners, .st-key-link-last { display: none; }
+.st-key-link-owners, .st-key-link-live, .st-key-link-last { display: none; }
 .st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
@@ -33,6 +40,7 @@ class PageSpec:
     title: str
     help: str
     sidebar: Callable[[Scenario], None]
+    live: Callable[[Scenario], Collection[str]] = lambda _: ()  # parameters that a fragment of it owns
 
 
 PAGES: tuple[PageSpec, ...] = (
@@ -42,6 +50,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="Does my model fit?",
         help="Memory per GPU for a model, a context and a number of users",
         sidebar=training_controls.fit_sidebar,
+        live=lambda scenario: ("ctx", "users", "map") if scenario.task == "serve" else (),
     ),
     PageSpec(
         "compare",
@@ -104,7 +113,7 @@ def run() -> None:
     st.html(STYLE)
     last = st.container(key="link-last")
     state.start_run()
-    scenario, notices = state.read()
+    scenario, notices = state.read(spec.live)
     state.remember(scenario)
     state.hold(scenario)
     try:
@@ -115,17 +124,44 @@ def run() -> None:
             key="page-head",
         ):
             st.title(spec.title, anchor=False, width="content")
-            copy_link.draw(scenario)
+            copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
         if notices:
             _tell(notices)
         with st.sidebar:
             spec.sidebar(scenario)
-        page.run()
+        if spec.live(scenario):
+            _live(spec.name)
+        else:
+            page.run()
     finally:
         state.release()
     with last:
         state.end_run()
     warm.once()
+
+
+@cache
+def _code(name: str) -> CodeType:
+    """A page's file, compiled."""
+    path = PAGES_FOLDER / f"{name}.py"
+    return compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
+@st.fragment
+def _live(name: str) -> None:
+    """A page as a fragment that owns some parameters: changing them leaves menu, title and sidebar alone.
+
+    The fragment belongs to the whole app, like the parameters: what a page binds leaves the address with it.
+    A page object can run once only; a fragment runs its file again and again.
+    """
+    state.hold(state.read_live())
+    try:
+        context = get_script_run_ctx()
+        own = context.run_with_active_hash(context.page_script_hash) if context else nullcontext()
+        with own:
+            exec(_code(name), {"__name__": "__main__"})
+    finally:
+        state.release()
 
 
 def _tell(notices: tuple) -> None:

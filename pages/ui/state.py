@@ -17,7 +17,7 @@ taken in a run that said so. A hidden input tells which: it holds the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -32,6 +32,8 @@ T = TypeVar("T")
 _VIEW = "_scenario"
 _LARGE_CONFIG = "_large_config"
 _OWNERS = "link-owners"
+_LIVE_OWNERS = "link-live"
+_READ = "_link_read"
 _TOLD = "_link_told"
 _KNOWN = "_link_addresses"
 _TEXTS = "_link_texts"
@@ -41,6 +43,15 @@ _MOST_KNOWN = 64  # addresses; a browser is a few behind at most
 _RUN = "_run"
 _SESSION = "_session"
 _TAKEN_IN = "last-run"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the last whole run read: texts (kept up to date), names in notices, the page's own parameters."""
+
+    texts: dict[str, str]
+    noted: frozenset[str]
+    live: frozenset[str]
 
 
 def _address() -> dict[str, str]:
@@ -53,21 +64,18 @@ def _went_back_or_forward() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def _steps(start: Mapping[str, str], end: Mapping[str, str]) -> list[dict[str, str]]:
-    """Every address between two, parameters changed one by one as the bound inputs do it."""
+def _expect(start: Mapping[str, str], end: Mapping[str, str], live: Collection[str]) -> None:
+    """Know every address between two: parameters change one by one as the bound inputs do it, `live` last."""
     steps = [dict(start)]
-    for name in end:
+    for name in sorted(end, key=lambda name: name in live):
         if end[name] != steps[-1][name]:
             steps.append(steps[-1] | {name: end[name]})
-    return steps
+    known: list[dict[str, str]] = st.session_state[_KNOWN]
+    st.session_state[_KNOWN] = ([old for old in known if old not in steps] + steps)[-_MOST_KNOWN:]
 
 
-def owners() -> dict[str, str]:
-    """The text of every parameter; draws the bound inputs. On every page, after `st.navigation`.
-
-    Only parameters with a value need an input: an absent one has nothing to lose. Its key is kept as ordinary
-    state, because Streamlit writes a value to the address only if the key was there before.
-    """
+def _follow() -> tuple[dict[str, str], dict[str, str], dict[str, str] | None]:
+    """(address, texts in force, texts last told whole): believes the address or what callbacks put."""
     address = _address()
     known: list[dict[str, str]] = st.session_state.setdefault(_KNOWN, [])
     told = st.session_state.get(_TOLD)  # none while a run that was cut short left it open
@@ -78,23 +86,40 @@ def owners() -> dict[str, str]:
             name: values for name, values in given.items() if len(values) > 1 or values == [""]
         }
     texts: dict[str, str] = st.session_state[_TEXTS]
-    steps = _steps(address, texts)
-    st.session_state[_KNOWN] = ([old for old in known if old not in steps] + steps)[-_MOST_KNOWN:]
     st.session_state[_TOLD] = None
-    with st.container(key=_OWNERS):
-        for name, text in texts.items():
-            st.session_state[name] = text
-            if text or address[name]:
+    return address, texts, told
+
+
+def _draw_owners(
+    key: str, names: Iterable[str], address: Mapping[str, str], texts: Mapping[str, str]
+) -> None:
+    """Bound inputs of some parameters. Only those with a value need one: an absent one has nothing to lose.
+
+    The key of every one is kept as ordinary state, because Streamlit writes a value to the address only if
+    the key was there before.
+    """
+    with st.container(key=key):
+        for name in names:
+            st.session_state[name] = texts[name]
+            if texts[name] or address[name]:
                 st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
+
+
+def _told(address: Mapping[str, str], texts: dict[str, str], told: Mapping[str, str] | None) -> None:
+    """All owners of this run are drawn."""
     if texts == address != told:
         st.query_params.update({})  # an old address that is right again: only the browser knows another
     st.session_state[_TOLD] = texts
-    return texts
 
 
-def read() -> tuple[Scenario, tuple[link.Notice, ...]]:
-    """The address as a Scenario and what in it was not used as it stood. Draws the owners."""
-    texts = owners()
+def read(
+    live: Callable[[Scenario], Collection[str]] = lambda _: (),
+) -> tuple[Scenario, tuple[link.Notice, ...]]:
+    """The address as a Scenario and what in it was not used as it stood. Draws the owners.
+
+    `live` names the parameters whose owners the page draws itself, in the fragment that changes them.
+    """
+    address, texts, told = _follow()
     query: dict[str, list[str]] = {name: [text] for name, text in texts.items() if text}
     query |= st.session_state[_GIVEN]  # Streamlit shortens these in the address at once
     query |= {name: st.query_params.get_all(name) for name in st.query_params if name not in link.PARAMS}
@@ -109,7 +134,41 @@ def read() -> tuple[Scenario, tuple[link.Notice, ...]]:
     large = st.session_state.get(_LARGE_CONFIG)
     if large and not scenario.config_json:
         scenario = changed(scenario, config_json=large)
+    own = live(scenario)
+    _expect(address, texts, own)
+    st.session_state[_READ] = _Read(
+        dict(texts), frozenset(notice.param for notice in notices), frozenset(own)
+    )
+    _draw_owners(_OWNERS, [name for name in link.PARAMS if name not in own], address, texts)
+    if not own:
+        _told(address, texts, told)
     return scenario, notices
+
+
+def read_live() -> Scenario:
+    """The scenario inside the fragment that the page's live parameters belong to. Draws their owners.
+
+    Where anything else changed, or something that was named in a notice, the whole page is run again.
+    """
+    last_read: _Read = st.session_state[_READ]
+    address, texts, told = _follow()
+    moved = {name for name, text in texts.items() if text != last_read.texts[name]}
+    _expect(address, texts, last_read.live)
+    if moved - last_read.live or moved & last_read.noted:
+        st.rerun()
+    _draw_owners(_LIVE_OWNERS, [name for name in link.PARAMS if name in last_read.live], address, texts)
+    _told(address, texts, told)
+    if moved:
+        fields = {}
+        for name in moved:
+            param = link.PARAMS[name]
+            known = catalogue.known().get(param.choices) if param.choices else None
+            fields[param.field], _ = (
+                link.read(param, texts[name], known) if texts[name] else (param.default, [])
+            )
+        remember(changed(last(), **fields))
+        last_read.texts.update({name: texts[name] for name in moved})
+    return last()
 
 
 def changed(scenario: Scenario, **fields: Any) -> Scenario:

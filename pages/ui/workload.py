@@ -296,6 +296,11 @@ def _layout(gpu_id: str, format_id: str, algorithm: str, model: str, config_json
     return engine_layout(catalogue.spec_row(gpu_id), fmt, algorithm, checkpoint(model, config_json))
 
 
+def support_of(gpu_id: str, fmt: Any, model: str, config_json: str) -> Support:
+    """How one GPU runs a weight format; the model or config decides what a native format means."""
+    return _support(gpu_id, fmt.id, *((model, config_json) if fmt.kind == "native" else ("", "")))
+
+
 def load(scenario: Scenario) -> Workload:
     """The scenario's workload. Raises ConfigRefused when a config cannot be read."""
     if scenario.config_json:

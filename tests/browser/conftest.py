@@ -97,6 +97,6 @@ def opened(page: Page, url: str, sight: str = VERDICT) -> Page:
     page.goto(url)
     page.wait_for_selector(sight, timeout=LOADED_MS)
     if sight == VERDICT:  # the heavy views follow the verdict in a second run
-        page.wait_for_selector(".st-key-matrix", timeout=LOADED_MS)
+        page.wait_for_selector("[data-grid=matrix] [role=gridcell]", timeout=LOADED_MS)
     settled(page)
     return page

@@ -51,8 +51,7 @@ def test_a_deep_link_sets_every_control() -> None:
         {"ctx": "32768", "users": "4", "weights": "fp8", "gpus": "l40s-48gb", "count": "2", "util": "0.8"}
     )
     assert not app.exception
-    assert app.number_input(key="ui-max_model_len").value == 32768
-    assert app.number_input(key="ui-concurrency").value == 4
+    assert (scenario(app).max_model_len, scenario(app).concurrency) == (32768, 4)
     assert app.number_input(key="ui-gpu_count").value == 2
     assert app.number_input(key="ui-gpu_memory_utilization").value == 0.8
     assert scenario(app).weight_format == "fp8"
@@ -61,11 +60,23 @@ def test_a_deep_link_sets_every_control() -> None:
 
 def test_a_control_writes_to_the_link() -> None:
     app = opened()
-    app.number_input(key="ui-max_model_len").set_value(4096).run()
-    assert app.session_state["ctx"] == "4096"
-    assert scenario(app).max_model_len == 4096
-    app.number_input(key="ui-max_model_len").set_value(8192).run()
-    assert app.session_state["ctx"] == ""  # a default leaves the link
+    app.number_input(key="ui-gpu_count").set_value(4).run()
+    assert app.session_state["count"] == "4"
+    assert scenario(app).gpu_count == 4
+    app.number_input(key="ui-gpu_count").set_value(1).run()
+    assert app.session_state["count"] == ""  # a default leaves the link
+
+
+def scrubbed(app: AppTest, **texts: str) -> AppTest:
+    """As after a scrubber's release, which only a browser can do."""
+    app.session_state["_link_texts"] = app.session_state["_link_texts"] | texts
+    return app.run()
+
+
+def test_a_release_writes_to_the_link() -> None:
+    app = scrubbed(opened(), ctx="4096", users="3")
+    assert (scenario(app).max_model_len, scenario(app).concurrency) == (4096, 3)
+    assert (app.query_params["ctx"], app.query_params["users"]) == ("4096", "3")
 
 
 @pytest.mark.parametrize("name", link.PARAMS)
@@ -124,67 +135,64 @@ def test_no_gpu_pinned_stays_so_in_the_link() -> None:
     assert scenario(app).gpus == ()
 
 
-def test_a_change_that_would_make_it_fit_is_one_press_away() -> None:
-    app = opened({"gpus": "rtx-4090-24gb"})
-    assert "RTX 4090" in shown(app)
-    app.button(key="apply-rtx-4090-24gb").click().run()
-    assert not app.exception
-    assert "apply-rtx-4090-24gb" not in [button.key for button in app.button]
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Scenario(gpus=("rtx-4090-24gb",)),
+        *(
+            Scenario(
+                model="llama-3.1-405b",
+                weight_format="awq-int4",
+                gpus=("h100-sxm5-80gb",),
+                gpu_count=2,
+                split=split,
+            )
+            for split in ("tensor", "pp2", "pipeline")
+        ),
+    ],
+    ids=["one card", "tensor", "pp2", "pipeline"],
+)
+def test_a_change_leads_to_what_it_promised(asked: Scenario) -> None:
+    """Applied, it stands on the page as it was promised, also with a split of one's own before."""
+    rows, fields = fit_views.changes(workload.load(asked))
+    assert [row["able"] for row in rows] == [True]
+    assert "to spare" in rows[0]["text"]
+    then = Scenario.model_validate({**asked.model_dump(), **fields[asked.gpus[0]]})
+    assert then.split == "auto"
+    assert fit_views.changes(workload.load(then)) == ([], {})
 
 
-@pytest.mark.parametrize("split", ["tensor", "pp2", "pipeline"])
-def test_a_change_leads_to_what_it_promised(split: str) -> None:
-    """More GPUs with a split of one's own: applied, they stand on the page as they were promised."""
-    query = {
-        "model": "llama-3.1-405b",
-        "weights": "awq-int4",
-        "gpus": "h100-sxm5-80gb",
-        "count": "2",
-        "split": split,
-    }
-    app = opened(query)
-    promised = next(m.value for m in app.markdown if "to spare" in m.value)
-    assert "GPUs" in promised
-    app.button(key="apply-h100-sxm5-80gb").click().run()
-    assert not app.exception
-    assert scenario(app).split == "auto"
-    assert "apply-h100-sxm5-80gb" not in [button.key for button in app.button]
-
-
-@pytest.mark.parametrize("value", ["The one of the verdict (A100)", "gone-gpu"])
-def test_a_control_s_value_that_is_no_option_never_reaches_the_link(value: str) -> None:
-    app = opened({"gpus": "l40s-48gb.h100-sxm5-80gb"})
-    box = app.selectbox(key="ui-map_gpu")
-    box.options.append(value)  # a browser may report a label that is gone
-    box.set_value(value).run()
-    assert not app.exception
-    assert not app.warning
-    assert scenario(app).map_gpu == ""
+@pytest.mark.parametrize("value", ["The one of the verdict (A100)", "gone-gpu", ["x"], None])
+def test_a_gpu_that_is_none_never_reaches_the_link(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[dict[str, object]] = []
+    monkeypatch.setattr(fit_views.state, "put", lambda **fields: put.append(fields))
+    fit_views.show_detail({"gpu": value})
+    fit_views.use_place({"row": value, "column": "4096"})
+    fit_views.use_format((), {"row": value, "column": "fp8"})
+    assert put == []
 
 
 def test_an_old_value_of_a_control_does_not_come_back_with_the_next_request() -> None:
     """A browser that has not taken in the last run repeats what its controls showed before."""
     app = opened()
     before = app.text_input(key="last-run").value
-    app.session_state["_link_texts"] = app.session_state["_link_texts"] | {"users": "4"}  # as a scrubber does
-    app.run()
-    box = app.number_input(key="ui-concurrency")
+    scrubbed(app, count="4")  # as pressing a change does
+    box = app.number_input(key="ui-gpu_count")
     assert box.value == 4
     app.text_input(key="last-run").set_value(before)
     box.set_value(1).run()  # what it showed before, from a browser that is behind
-    assert scenario(app).concurrency == 4
-    app.number_input(key="ui-concurrency").set_value(1).run()  # the reader's
-    assert scenario(app).concurrency == 1
+    assert scenario(app).gpu_count == 4
+    app.number_input(key="ui-gpu_count").set_value(1).run()  # the reader's
+    assert scenario(app).gpu_count == 1
 
 
 def test_an_old_address_with_the_next_request_undoes_nothing() -> None:
-    app = opened()
-    app.number_input(key="ui-concurrency").set_value(4).run()
+    app = scrubbed(opened(), users="4")
     assert app.query_params["users"] == "4"
     del app.query_params["users"]
-    app.number_input(key="ui-max_model_len").set_value(4096).run()
-    assert (scenario(app).concurrency, scenario(app).max_model_len) == (4, 4096)
-    assert (app.query_params["users"], app.query_params["ctx"]) == ("4", "4096")
+    app.number_input(key="ui-gpu_count").set_value(2).run()
+    assert (scenario(app).concurrency, scenario(app).gpu_count) == (4, 2)
+    assert (app.query_params["users"], app.query_params["count"]) == ("4", "2")
 
 
 def test_a_new_address_is_followed() -> None:
@@ -315,12 +323,12 @@ def test_models_of_every_kind_have_an_answer(model: str) -> None:
 
 
 def test_the_nearest_format_that_the_engine_reads_is_one_press_away() -> None:
-    app = opened({"engine": "llama.cpp", "gpus": "h100-sxm5-80gb"})
-    assert scenario(app).weight_format == "awq-int4"  # nothing was changed silently
-    app.button(key="apply-h100-sxm5-80gb").click().run()
-    assert not app.exception
-    assert scenario(app).weight_format.startswith("gguf-")
-    assert "apply-h100-sxm5-80gb" not in [button.key for button in app.button]
+    asked = Scenario(engine="llama.cpp", gpus=("h100-sxm5-80gb",))
+    rows, fields = fit_views.changes(workload.load(asked))
+    assert [row["able"] for row in rows] == [True]
+    assert str(fields["h100-sxm5-80gb"]["weight_format"]).startswith("gguf-")
+    then = Scenario.model_validate({**asked.model_dump(), **fields["h100-sxm5-80gb"]})
+    assert fit_views.changes(workload.load(then)) == ([], {})
 
 
 def test_a_context_past_the_model_s_window_is_said_so() -> None:

@@ -171,24 +171,18 @@ def test_a_gpu_s_numbers_do_not_depend_on_what_is_pinned_beside_it(weights: str,
         {"kv_cache_dtype": "q4_0"},
     ],
 )
-def test_the_matrix_says_what_the_verdict_says(
-    fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: dict[str, Any] = {}
-    monkeypatch.setattr(
-        fit_views.grid, "draw", lambda *args, **_: drawn.update(columns=args[3], rows=args[4])
-    )
+def test_the_matrix_says_what_the_verdict_says(fields: dict[str, Any]) -> None:
     load = workload.load(Scenario(**fields))
-    fit_views.format_matrix(load)
+    cells = fit_views.format_matrix(load)["cells"]
     track = tracks.build(load).data["tracks"]["context"]
     here, pinned = track["index"], load.scenario.gpus
-    assert drawn["columns"][0][0] == load.weight_format.id
-    rows = {row.id: row for row in drawn["rows"][: len(pinned)]}
-    assert set(rows) == set(pinned)
+    assert cells["columns"][0] == load.weight_format.id
+    places = {row[0]: i for i, row in enumerate(cells["rows"][: len(pinned)])}
+    assert set(places) == set(pinned)
     for i, gpu in enumerate(pinned):
-        cell = rows[gpu].cells[0]
-        if cell.how != "no":
-            assert cell.state == track["verdicts"][here][i]
+        row = places[gpu]
+        if cells["hows"][row][0] != "-":
+            assert cells["states"][row][0] == track["verdicts"][here][i]
         else:
             assert track["said"][here][i] == "not possible"
 

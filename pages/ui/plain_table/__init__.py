@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 _FOLDER = Path(__file__).parent
+HTML = (
+    '<div class="plain"><table>\n<caption></caption><thead></thead><tbody></tbody></table>'
+    '<ul class="notes"></ul></div>'
+)
+CSS = (_FOLDER / "plain_table.css").read_text(encoding="utf-8")
+SCRIPT = (_FOLDER / "plain_table.js").read_text(encoding="utf-8")  # defines plainTable(root, data)
 
 _component = st.components.v2.component(
     "headroom.plain_table",
-    html="<div><table>\n<caption></caption><thead></thead><tbody></tbody></table><ul></ul></div>",
-    css=(_FOLDER / "plain_table.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "plain_table.js").read_text(encoding="utf-8"),
+    html=HTML,
+    css=CSS,
+    js=f"{SCRIPT}\nexport default ({{ parentElement, data }}) => plainTable(parentElement, data);",
 )
 
 
+def table(
+    caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What the browser takes; the first cell of a row names it, `notes` stand below as a list."""
+    return {"caption": caption, "titles": titles, "rows": rows, "notes": notes}
+
+
 def draw(
-    key: str,
-    caption: str,
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    notes: Sequence[str] = (),
+    key: str, caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> None:
-    """Mount the table; the first cell of a row names it, `notes` stand below as a list."""
-    _component(
-        key=key,
-        data={
-            "caption": caption,
-            "titles": list(titles),
-            "rows": [list(row) for row in rows],
-            "notes": list(notes),
-        },
-    )
+    """Mount the table as an element of its own."""
+    _component(key=key, data=table(caption, titles, rows, notes))

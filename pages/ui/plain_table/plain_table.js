@@ -1,7 +1,8 @@
 // Rows of text, set by textContent only. Nodes are kept and a text is written only where it changed.
-const make = (tag, parent, attributes = {}) => {
+const make = (tag, parent, attributes = {}, text = "") => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text) node.textContent = text;
   parent.append(node);
   return node;
 };
@@ -14,8 +15,8 @@ const lines = (parent, count, add) => {
   return [...parent.children];
 };
 
-export default function ({ parentElement, data }) {
-  const table = parentElement.querySelector("table");
+function plainTable(root, data) {
+  const table = root.querySelector("table");
   write(table.caption, data.caption);
   const [titles] = lines(table.tHead, 1, () => make("tr", table.tHead));
   lines(titles, data.titles.length, () => make("th", titles, { scope: "col" })).forEach((cell, k) => write(cell, data.titles[k]));
@@ -25,10 +26,10 @@ export default function ({ parentElement, data }) {
     const add = () => (row.children.length ? make("td", row) : make("th", row, { scope: "row" }));
     lines(row, texts.length, add).forEach((cell, k) => {
       write(cell, texts[k]);
-      if (k) cell.dataset.title = data.titles[k];
+      if (k && cell.dataset.title !== data.titles[k]) cell.dataset.title = data.titles[k];
     });
   });
-  const list = parentElement.querySelector("ul");
+  const list = root.querySelector("ul");
   list.hidden = data.notes.length === 0;
   lines(list, data.notes.length, () => make("li", list)).forEach((item, i) => write(item, data.notes[i]));
 }

@@ -7,7 +7,7 @@ numbered, and the number comes back, so that a thumb never jumps to an answer th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,15 @@ _component = st.components.v2.component(
 )
 
 
-def _sent(key: str) -> dict[str, dict[str, Any]]:
+def _sent(key: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """What each thumb sent last: `value`, and the number `at` of the message."""
     held = st.session_state.get(key) or {}
-    return {name: held.get(name) or {} for name in FIELDS}
+    return {name: held.get(name) or {} for name in names}
 
 
 def _moved(key: str, name: str, field: str) -> None:
-    """A thumb was let go: its value goes to the link."""
-    value = _sent(key)[name].get("value")
+    """A thumb was let go or a number was typed: its value goes to the link."""
+    value = _sent(key, (name,))[name].get("value")
     if isinstance(value, int) and link.takes(field, value):
         state.put(**{field: value})
 
@@ -53,15 +53,17 @@ def drawn() -> bool:
 
 def draw(data: dict[str, Any], fields: Mapping[str, str] = FIELDS, key: str = _KEY) -> None:
     """Mount the component with the tracks of this scenario; `fields` says what each thumb sets."""
+    moved: dict[str, Any] = {
+        f"on_{name}_change": partial(_moved, key, name, field) for name, field in fields.items()
+    }
     _component(
         key=key,
         data=data
         | {
             "session": state.session(),
             "tellWhenDrawn": not drawn(),
-            "seen": {name: sent.get("at") for name, sent in _sent(key).items()},
+            "seen": {name: sent.get("at") for name, sent in _sent(key, fields).items()},
         },
-        on_context_change=partial(_moved, key, "context", fields["context"]),
-        on_users_change=partial(_moved, key, "users", fields["users"]),
         on_drawn_change=_drawn,
+        **moved,
     )

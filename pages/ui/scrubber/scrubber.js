@@ -103,8 +103,11 @@ function build(root, kept) {
     const held = kept.active === name || name in kept.waiting;
     const index = held ? nearest(track.stops, kept.at[name]) : track.index;
     if (Number(parts.input.value) !== index) parts.input.value = index; // written in a drag, it would end silently
-    kept.at[name] = track.stops[parts.input.value];
-    parts.value.textContent = track.texts[parts.input.value];
+    if (!held) kept.at[name] = track.stops[parts.input.value];
+    Object.assign(parts.exact, { step: track.step, max: track.most });
+    parts.exact.hidden = !track.exact;
+    parts.exact.setAttribute("aria-label", track.exact ?? track.label);
+    parts.unit.textContent = track.exact ? track.unit : track.texts[parts.input.value];
     parts.input.setAttribute("aria-valuetext", track.texts[parts.input.value]);
     parts.note.textContent = track.note;
     const last = track.stops.length - 1;
@@ -130,8 +133,9 @@ function nearest(stops, value) {
 function slider(root, kept, parent, name) {
   const box = make("div", parent, { class: "slider" });
   const label = make("label", box);
-  const title = make("span", label);
-  const value = make("b", label);
+  const value = make("span", box, { class: "exact" });
+  const exact = make("input", value, { type: "number", min: 0, inputmode: "numeric", "data-exact": name });
+  const unit = make("span", value);
   const input = make("input", box, { type: "range", min: 0, step: 1, "data-scrubber": name });
   input.id = `scrubber-${name}`;
   label.htmlFor = input.id;
@@ -167,7 +171,38 @@ function slider(root, kept, parent, name) {
     timer = setTimeout(release, 500);
   };
   input.onkeyup = input.onblur = () => { if (timer) release(); };
-  return { input, name: title, value, strip, ticks, note };
+  typed(kept, exact, name, (value) => {
+    input.value = nearest(kept.data.tracks[name].stops, value);
+    draw(root, kept, name);
+    exact.value = value;
+  });
+  return { input, name: label, exact, unit, strip, ticks, note };
+}
+
+// A number typed exactly: sent on Enter or when the field is left; steps of its arrows wait for the last one.
+function typed(kept, exact, name, show) {
+  let timer = 0;
+  const commit = () => {
+    clearTimeout(timer);
+    timer = 0;
+    delete exact.dataset.typing;
+    const track = kept.data.tracks[name];
+    const now = kept.waiting[name]?.value ?? track.stops[track.index];
+    const value = Math.round(Number(exact.value));
+    if (!(value >= 1 && value <= track.most)) exact.value = now;
+    else if (value !== now) {
+      kept.at[name] = value;
+      kept.send(name, value);
+      show(value);
+    }
+  };
+  exact.oninput = () => {
+    exact.dataset.typing = 1;
+    clearTimeout(timer);
+    timer = setTimeout(commit, 900);
+  };
+  exact.onkeydown = (event) => { if (event.key === "Enter") commit(); };
+  exact.onblur = () => { if (timer) commit(); };
 }
 
 function draw(root, kept, name) {
@@ -179,7 +214,11 @@ function draw(root, kept, name) {
   verdict.dataset.state = track.best[at];
   verdict.dataset.mark = data.gpus.length ? MARKS[track.best[at]] : "";
   root.querySelector("[data-also]").textContent = track.also[at];
-  kept.sliders[name].value.textContent = track.texts[at];
+  if (!track.exact) kept.sliders[name].unit.textContent = track.texts[at];
+  for (const [other, { exact, input }] of Object.entries(kept.sliders)) {
+    const stop = kept.waiting[other]?.value ?? data.tracks[other].stops[input.value];
+    if (!("typing" in exact.dataset)) exact.value = stop;
+  }
   kept.sliders[name].input.setAttribute("aria-valuetext", track.texts[at]);
   data.gpus.forEach((gpu, i) => {
     const row = kept.rows[i];

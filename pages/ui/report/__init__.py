@@ -1,0 +1,52 @@
+"""Everything below the verdict of the Fit page as one component: each element costs a redraw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import plain_table
+
+_FOLDER = Path(__file__).parent
+_KEY = "report"
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+_component = st.components.v2.component(
+    "headroom.report",
+    html=_text("report.html"),
+    css="\n".join((_text("report.css"), _text("grid.css"), plain_table.CSS)),
+    js="\n".join((plain_table.SCRIPT, _text("grid.js"), _text("report.js"))),
+)
+
+
+def draw(data: Mapping[str, Any], pressed: Mapping[str, Callable[[Any], None]]) -> None:
+    """Mount the report.
+
+    `pressed` says what happens when a change is applied ("apply", a GPU's id), a cell of the matrix
+    ("format") or of the map ("place") is pressed ({row, column}), or another GPU is shown in detail
+    ("detail", {gpu}).
+    """
+
+    def told(name: str) -> Callable[[], None]:
+        def tell() -> None:
+            value = (st.session_state.get(_KEY) or {}).get(name)
+            if value is not None:
+                pressed[name](value)
+
+        return tell
+
+    _component(
+        key=_KEY,
+        data=data,
+        on_apply_change=told("apply"),
+        on_format_change=told("format"),
+        on_place_change=told("place"),
+        on_detail_change=told("detail"),
+    )

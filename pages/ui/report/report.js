@@ -1,0 +1,69 @@
+// What stands below the verdict: changes that make it fit, every GPU and format, the map, the formulas.
+// One component, because every Streamlit element costs a redraw of its own. Text goes in by textContent only.
+const memory = new WeakMap();
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".report");
+  const kept = memory.get(root) ?? { matrix: {}, map: {} };
+  memory.set(root, kept);
+  const part = (name) => root.querySelector(`[data-${name}]`);
+
+  lines(part("chosen"), data.chosen.length, () => make("span", part("chosen"))).forEach((item, i) => write(item, data.chosen[i]));
+  write(part("reserve"), data.reserve);
+  changes(part("changes"), data.changes, (gpu) => setTriggerValue("apply", gpu));
+
+  part("views").hidden = !data.views;
+  if (!data.views) return;
+  const { matrix, detail, map, terms } = data.views;
+  states(part("matrix"), kept.matrix, matrix, (row, column) => setTriggerValue("format", { row, column }));
+  choices(root.querySelector("select"), detail, (gpu) => setTriggerValue("detail", { gpu }));
+  part("map").hidden = part("terms").hidden = !map;
+  if (!map) return;
+  states(part("map"), kept.map, map, (row, column) => setTriggerValue("place", { row, column }));
+  const [told, table] = [part("terms").querySelector(".soft"), part("terms").querySelector(".plain")];
+  write(told, terms.impossible);
+  table.hidden = !terms.table;
+  if (terms.table) plainTable(table, terms.table);
+}
+
+function changes(section, rows, apply) {
+  section.hidden = rows.length === 0;
+  const list = section.querySelector("ul");
+  const add = () => {
+    const item = make("li", list);
+    const said = make("span", item);
+    make("b", said);
+    make("span", said);
+    make("button", item, { type: "button" }, "Apply");
+  };
+  lines(list, rows.length, add).forEach((item, i) => {
+    const { gpu, title, text, able } = rows[i];
+    const button = item.querySelector("button");
+    write(item.querySelector("b"), `${title}: `);
+    write(item.querySelector("span > span"), text);
+    button.hidden = !able;
+    const label = `Apply: ${title}: ${text}`;
+    if (button.getAttribute("aria-label") !== label) button.setAttribute("aria-label", label);
+    button.onclick = () => apply(gpu);
+  });
+}
+
+function states(section, kept, { title, note, impossible, cells }, press) {
+  write(section.querySelector("h2"), title);
+  write(section.querySelector(".soft"), impossible || note);
+  const frame = section.querySelector(".frame");
+  frame.hidden = Boolean(impossible);
+  if (!impossible) grid(frame, kept, cells, press);
+}
+
+function choices(select, { options, chosen }, choose) {
+  lines(select, options.length, () => make("option", select)).forEach((option, i) => {
+    const [id, name] = options[i];
+    if (option.value !== id || option.textContent !== name) {
+      option.value = id;
+      option.textContent = name;
+    }
+  });
+  if (select.value !== chosen) select.value = chosen;
+  select.onchange = () => choose(select.value);
+}
