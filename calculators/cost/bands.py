@@ -37,11 +37,12 @@ def of_time(cost: Callable[[Number], Floats], value: Number, low: Number, high: 
 
 
 def tied(cost: Money, with_index: int) -> NDArray[np.bool_]:
-    """Which options (1-d) cannot be told apart from one of them: one's value lies in the other's band.
+    """Which options (1-d) cannot be told apart from one of them: each value lies in the other's band.
 
-    A cost without a band is tied too when it lies in the band of the other.
+    A cost without a band of its own is tied when it lies in the band of the other.
     """
     value, low, high = cost.value, cost.low, cost.high
+    exact = low == high
     mine = (value >= low[with_index]) & (value <= high[with_index])
     its = (value[with_index] >= low) & (value[with_index] <= high)
-    return mine | its
+    return (mine | exact[with_index]) & (its | exact) & (mine | its)

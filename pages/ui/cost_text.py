@@ -263,10 +263,10 @@ def _bar(option: Option, scale: float) -> tuple[float, float, float] | None:
 
 
 def _cells(s: Scenario, option: Option) -> tuple[str, ...]:
-    many = setup(option).replace(f" × {option.name}", "")
-    span = gpus_span(option)
-    number = f"{option.gpus:,}" if option.copies < 2 else f"{option.gpus:,} ({many})"
-    number += f"; {span.split(' if')[0]}" if span else ""
+    more = [f"{option.copies:,} copies of {option.boards:,}"] if option.copies > 1 else []
+    if span := gpus_span(option):
+        more.append(f"band {span.split(' if')[0]}")
+    number = f"{option.gpus:,}" + (f" ({'; '.join(more)})" if more else "")
     assert option.tokens_per_s is not None
     if not option.priced:
         money: tuple[str, ...] = ("type a price",)
@@ -491,13 +491,29 @@ def _energy_terms(s: Scenario, o: Option, hours: float, of: str) -> Terms:
 
 
 BUY_TITLES = (
-    "GPU",
-    "Price to buy",
-    "Break-even",
-    "At use over its life",
-    "Owned, an hour",
+    "GPU", "Price to buy", "Break-even", "Share of its life", "At your use", "Owned, an hour",
     "Rented, an hour",
-)
+)  # fmt: skip
+
+
+def used_hours_per_month(s: Scenario, option: Option) -> float:
+    """Hours in which each GPU would be rented in a month: a server's all of them, a run's its time."""
+    if s.task == "serve":
+        return cost.HOURS_PER_MONTH
+    assert option.days is not None
+    hours = float(option.days.value) * 24
+    return hours * s.runs_per_month if s.task == "finetune" else hours
+
+
+def _your_use(s: Scenario, option: Option, break_even: float) -> str:
+    """When buying pays at the scenario's own use."""
+    used = used_hours_per_month(s, option)
+    if s.task == "train":
+        return "buy for one run" if used >= break_even else f"{used:,.0f} hours: rent"
+    months = break_even / used if used else float("inf")
+    if months > 12 * s.own_years:
+        return f"{used:,.3g} hours a month: rent"
+    return f"pays back in {months:,.0f} months" if months >= 2 else f"pays back in {months * 30.4:,.0f} days"
 
 
 def buy_rows(costs: Costs, most: int = 12) -> list[Row]:
@@ -538,13 +554,18 @@ def _buy_cells(s: Scenario, option: Option, rented: float) -> tuple[str, ...]:
     own = usd(owned) if owned == owned else "board power not known" if price == price else "no price"
     rent = usd(rented) if rented == rented else "no quote"
     if owned != owned or rented != rented:
-        return "", "", own, rent
+        return "", "", "", own, rent
     hours = float(cost.break_even_hours(price, rented, power))
     if hours == float("inf"):
-        return "never: power costs more", "", own, rent
+        return "never: power costs more", "", "rent", own, rent
     share = float(cost.break_even_share(hours, s.own_years))
-    verdict = f"{100 * share:.0f} %" + (": rent" if share > 1 else "")
-    return f"{hours:,.0f} hours of use ({words.span(hours / 24)})", verdict, own, rent
+    return (
+        f"{hours:,.0f} hours of use ({words.span(hours / 24)})",
+        f"{100 * share:.0f} %",
+        _your_use(s, option, hours),
+        own,
+        rent,
+    )
 
 
 def buy_headline(costs: Costs) -> str:
@@ -558,13 +579,13 @@ def buy_headline(costs: Costs) -> str:
         if hours != hours or rented != rented:
             continue
         share = float(cost.break_even_share(hours, s.own_years))
+        said = f"{option.name}: buying is cheaper after {hours:,.0f} hours of use"
         if share > 1:
-            return (
-                f"Rent {option.name}: at {usd(rented)} an hour it is cheaper however much you use it in "
-                f"{s.own_years:g} years."
-            )
-        return (
-            f"Buy {option.name} if you use each for more than {hours:,.0f} hours, {100 * share:.0f} % of "
-            f"{s.own_years:g} years; else rent it."
-        )
+            life = f"all of {s.own_years:g} years"
+            return f"Rent {option.name}: at {usd(rented)} an hour it is cheaper for {life}."
+        use = used_hours_per_month(s, option)
+        life = use * (1 if s.task == "train" else 12 * s.own_years)
+        advice = "Buy" if life >= hours else "Rent"
+        per = "the run takes" if s.task == "train" else f"{s.own_years:g} years at your use take"
+        return f"{advice} {said}, {100 * share:.0f} % of {s.own_years:g} years; {per} {life:,.0f}."
     return "Rent or buy: type a price to rent and one to buy."

@@ -87,10 +87,23 @@ def test_gpus_for_a_deadline(hours: float, days: float, gpus: int) -> None:
     assert cost.gpus_for_days(hours, days) == gpus
 
 
-def test_tied_when_one_lies_in_the_others_band() -> None:
-    value = np.array([1.0, 1.2, 1.6, 1.6, 1.4])
-    low, high = np.array([0.8, 0.9, 0.95, 1.1, 1.4]), np.array([1.5, 2.0, 2.0, 9.0, 1.4])
-    assert cost.tied(cost.Money(value, low, high), 0).tolist() == [True, True, True, False, True]
+@pytest.mark.parametrize(
+    ("first", "other", "same"),
+    [
+        ((1.0, 0.8, 1.5), (1.2, 0.9, 2.0), True),
+        ((1.0, 0.8, 1.5), (1.6, 0.9, 2.0), False),  # too dear for the first one's band
+        ((1.0, 0.8, 1.5), (1.2, 1.1, 2.0), False),  # surely dearer
+        ((1.0, 1.0, 1.5), (1.4, 1.4, 1.4), True),  # exact, and inside the first one's band
+        ((1.0, 1.0, 1.0), (1.2, 0.9, 2.0), True),
+        ((1.0, 1.0, 1.0), (1.1, 1.1, 1.1), False),
+    ],
+)
+def test_tied_when_each_lies_in_the_others_band(
+    first: tuple[float, float, float], other: tuple[float, float, float], same: bool
+) -> None:
+    money = cost.Money(*(np.array(side) for side in zip(first, other, strict=True)))
+    assert cost.tied(money, 0).tolist() == [True, same]
+    assert cost.tied(money, 1).tolist() == [same, True]
 
 
 # ---------------------------------------------------------------- laws

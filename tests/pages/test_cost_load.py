@@ -169,9 +169,17 @@ def test_rent_or_buy_by_hand() -> None:
     rows = {row.id: row for row in cost_text.buy_rows(of(SERVE), most=100)}
     assert rows["a100-sxm4-80gb"].cells[0].startswith("8,380 hours")
     assert rows["a100-sxm4-80gb"].cells[1] == "24 %"
+    assert rows["a100-sxm4-80gb"].cells[2] == "pays back in 11 months"  # 8,380 / 730
     assert rows["b200-sxm-180gb"].price == 40_000
     dear = {row.id: row for row in cost_text.buy_rows(of(SERVE, usd_per_kwh=10.0), most=100)}
     assert dear["a100-sxm4-80gb"].cells[0].startswith("never")
+
+
+def test_buying_pays_or_not_at_the_use_of_the_scenario() -> None:
+    assert cost_text.buy_headline(of(SERVE)).startswith("Buy ")  # day and night for four years
+    assert cost_text.buy_headline(of(TUNE)).startswith("Rent ")  # some hours a week
+    assert cost_text.buy_headline(of(TRAIN)).startswith("Rent ")  # one month
+    assert "cheaper for all of" in cost_text.buy_headline(of(SERVE, own_years=0.1))
 
 
 def test_ties_are_said() -> None:

@@ -49,7 +49,8 @@ def draw(
     price_of: str,
     most: int = 12,
 ) -> None:
-    """Mount the table. `titles` are those of name, price and cells; rows beyond `most` wait behind a button.
+    """Mount the table. `titles` are those of name, price and cells; rows beyond `most` wait behind a button
+    unless they are `strong`.
 
     A price typed in calls `edit(row id, USD)`, an emptied one `edit(row id, None)`; a name that is pressed
     calls `choose(row id)`. price_of: what a price is of, for readers who do not see the table.

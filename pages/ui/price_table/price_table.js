@@ -65,8 +65,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
     }
   });
   const show = () => {
-    kept.rows.forEach(({ line }, i) => (line.hidden = !kept.all && i >= data.most));
-    more.hidden = data.rows.length <= data.most;
+    // what the reader pinned is never hidden
+    kept.rows.forEach(({ line }, i) => (line.hidden = !kept.all && i >= data.most && !data.rows[i].strong));
+    more.hidden = data.rows.every((row, i) => i < data.most || row.strong);
     write(more, kept.all ? "Show fewer" : `Show all ${data.rows.length}`);
     more.setAttribute("aria-expanded", String(kept.all));
   };
