@@ -26,6 +26,7 @@ from calculators.training.parameters import (
     factored_elements,
     frozen_bytes,
     layer_elements,
+    model_elements,
     share_held,
     trained_elements,
 )
@@ -161,6 +162,8 @@ class TrainingReport:
     refused: str | None
     assumptions: tuple[str, ...]
     training: Training = field(repr=False)
+    context_bytes: float = 0.0
+    allocator_slack: float = 0.0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -247,6 +250,8 @@ def estimate(
         refused=refusal(training),
         assumptions=training.architecture.assumptions,
         training=training,
+        context_bytes=0.0 if constants is None else constants["context_bytes"].value,
+        allocator_slack=0.0 if constants is None else constants["allocator_slack"].value,
     )
 
 
@@ -254,62 +259,89 @@ def _plain(value: Number) -> Number:
     return float(value) if np.ndim(value) == 0 else value
 
 
+def _kept(held: Number, whole: Number) -> str:
+    """What part of an amount one GPU keeps, where it is not all."""
+    share = float(np.max(held)) / max(float(np.max(whole)), 1.0)
+    return "" if 0.9995 < share < 1.0005 else f" x {share:.4g} on this GPU"
+
+
+def _weights_term(report: TrainingReport) -> tuple[str, str]:
+    """(numbers put in, source) of the resident weights."""
+    t = report.training
+    p = t.precision
+    copy = p.copy_bytes if t.parallel.zero_stage < 3 else 0.0
+    elements = float(np.max(model_elements(t).total))
+    if t.trains_all or t.base_format is None:
+        size = f"{p.weight_bytes + copy:g} bytes" + (f" ({copy:g} of them a 16-bit copy)" if copy else "")
+        whole = elements * (p.weight_bytes + copy)
+        return f"{elements:,.0f} x {size}{_kept(report.weights_bytes, whole)}", p.source
+    whole = float(np.max(frozen_bytes(t, p.weight_bytes).total))
+    stored = f"{whole / elements:.4g} bytes on average ({t.base_format.label})"
+    return f"{elements:,.0f} x {stored}{_kept(report.weights_bytes, whole)}", t.base_format.source
+
+
 def _terms(report: TrainingReport) -> tuple[Term, ...]:
     t = report.training
-    p, o, par = t.precision, t.optimizer, t.parallel
-    n = report.trained_parameters
-    split = f"tensor {par.tensor}, pipeline {par.pipeline}, ZeRO-{par.zero_stage} over {par.sharders} GPUs"
-    count = f"{np.max(n):,.0f} trained parameters"
-    tokens = f"{np.max(t.tokens):,.0f} tokens per GPU and micro-batch"
-    state = p.state_bytes if o.state_bytes is None else o.state_bytes
-    fmt = "16-bit" if t.base_format is None else t.base_format.label
-    weights = f"{p.weight_bytes:g} bytes x {count}" if t.trains_all else f"frozen base in {fmt}"
+    p, o = t.precision, t.optimizer
+    n = float(np.max(report.trained_parameters))
+    count = f"{n:,.0f}"
+    tokens = f"{np.max(t.tokens):,.0f} tokens"
+    own = None if t.trains_all else t.framework.adapter_bytes
+    adapter, gradient = own or p.weight_bytes, own or p.gradient_bytes
+    master = 0.0 if own else p.master_bytes
+    state = (own or p.state_bytes) if o.state_bytes is None else o.state_bytes
+    states = f"({o.states:g} x {state:g} + {master:g} bytes)"
+    stepped = n * (o.states * state + master)
+    if o.factored:
+        states = (
+            f"row and column sums in {state:g} bytes instead of a value each, {master:g} bytes of masters"
+        )
+        stepped = float(np.max(report.optimizer_bytes))
+    weights, weights_source = _weights_term(report)
+    largest = max(layer_elements(t.architecture), default=0.0)
+    outside = sum(w.elements for w in t.architecture.outside)
+    whole = t.framework.gathered_units * largest + outside
     rows = (
-        (
-            "weights",
-            "weights",
-            report.weights_bytes,
-            "parameters x bytes / share of one GPU",
-            weights,
-            p.source,
-        ),
+        ("weights", "weights", report.weights_bytes, "parameters x bytes", weights, weights_source),
         (
             "adapters",
             "weights",
             report.adapter_bytes,
-            "rank x (inputs + outputs) x bytes",
-            f"{count}, rank {np.max(t.rank)} on {', '.join(t.targets or t.framework.lora_targets)}",
+            "rank x (inputs + outputs) of every adapted matrix x bytes",
+            f"{count} (rank {np.max(t.rank)} on {', '.join(t.targets or t.framework.lora_targets)}) "
+            f"x {adapter:g} bytes{_kept(report.adapter_bytes, n * adapter)}",
             "Hu et al. 2021 (LoRA), section 4.1",
         ),
         (
             "gradients",
             "gradients",
             report.gradient_bytes,
-            "trained parameters x gradient bytes / shards from ZeRO-2 on",
-            f"{p.gradient_bytes:g} bytes x {count}, {split}",
+            "trained parameters x bytes, split from ZeRO-2 on",
+            f"{count} x {gradient:g} bytes{_kept(report.gradient_bytes, n * gradient)}",
             _ZERO,
         ),
         (
             f"{o.label} states and master weights",
             "optimizer",
             report.optimizer_bytes,
-            "trained parameters x (states x state bytes + master bytes) / shards from ZeRO-1 on",
-            f"({o.states:g} x {state:g} + {p.master_bytes:g}) bytes x {count}, {split}",
+            "trained parameters x (states x bytes + master bytes), split from ZeRO-1 on",
+            f"{count} x {states}{_kept(report.optimizer_bytes, stepped)}",
             o.source,
         ),
         (
             f"activations, {t.checkpointing} checkpointing",
             "activation",
             report.activation_bytes,
-            "tokens x sum over layers of what the backward pass reads",
-            f"{tokens} x {np.max(stored_bytes_per_token(t)):,.0f} bytes",
+            "tokens on a GPU x what the backward pass reads of all layers",
+            f"{tokens} x {np.max(stored_bytes_per_token(t)):,.0f} bytes"
+            f"{_kept(report.activation_bytes, t.tokens * stored_bytes_per_token(t))}",
             _KORTHIKANTI,
         ),
         (
             "one layer computed again",
             "activation",
             report.working_bytes,
-            "tokens x all activations of the largest layer",
+            "tokens on a GPU x all activations of the largest layer",
             f"{tokens} x {np.max(working_bytes_per_token(t)):,.0f} bytes",
             _KORTHIKANTI,
         ),
@@ -317,8 +349,9 @@ def _terms(report: TrainingReport) -> tuple[Term, ...]:
             "logits and loss",
             "logits",
             report.logits_bytes,
-            "tokens x vocabulary x bytes per logit",
-            f"{tokens} x {t.architecture.vocab_size:,} x {t.loss_bytes_per_logit:g} bytes",
+            "tokens on a GPU x vocabulary x bytes per logit",
+            f"{tokens} x {t.architecture.vocab_size:,} x "
+            f"{np.max(logits_bytes_per_token(t)) / max(t.architecture.vocab_size, 1):g} bytes",
             f"{t.framework.label}: {t.framework.source}",
         ),
         (
@@ -326,7 +359,8 @@ def _terms(report: TrainingReport) -> tuple[Term, ...]:
             "communication",
             report.gathered_bytes,
             "(blocks in use x largest block + embedding + head) x bytes",
-            f"{t.framework.gathered_units:g} blocks, {p.compute_bytes:g} bytes",
+            f"({t.framework.gathered_units:g} x {largest:,.0f} + {outside:,.0f}) x "
+            f"{float(np.max(report.gathered_bytes)) / max(whole, 1):.3g} bytes",
             "PyTorch FullyShardedDataParallel documentation",
         ),
         (
@@ -334,8 +368,9 @@ def _terms(report: TrainingReport) -> tuple[Term, ...]:
             "overhead",
             report.overhead_bytes,
             "CUDA context + slack x tensors",
-            "context_bytes, allocator_slack of training.toml",
-            "PyTorch memory management notes",
+            f"{report.context_bytes / GIB:.2g} GiB + {100 * report.allocator_slack:g} % of "
+            f"{float(np.max(report.allocated_bytes)) / GIB:,.2f} GiB",
+            "vLLM issue 10517 (context); torchtitan benchmarks, reserved memory as printed (slack)",
         ),
     )
     return tuple(Term(*row) for row in rows if np.max(row[2]) > 0)

@@ -11,6 +11,7 @@ import numpy as np
 from calculators.architecture.counts import params_total
 from calculators.architecture.layout import Architecture, Layer, Role, Weight
 from calculators.formats import weights_bytes
+from calculators.kept import kept_by_identity
 from calculators.training.setup import Number, Parallel, Training
 
 EXPERT_ROLES = (Role.EXPERT_GATE, Role.EXPERT_UP, Role.EXPERT_DOWN)
@@ -45,6 +46,7 @@ class Sizes:
         )
 
 
+@kept_by_identity(64)
 def distinct_layers(arch: Architecture) -> tuple[tuple[Layer, int], ...]:
     """Each different layer with how often it occurs (equal layers share one object)."""
     found: dict[int, tuple[Layer, int]] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calculators.architecture.layout import Architecture, Role
+from calculators.kept import kept_by_identity
 from gpu_data.format_schemas import WeightFormat
 from gpu_data.training_schemas import Checkpointing, Framework, Optimizer, Precision
 
@@ -117,10 +118,18 @@ class Training:
         return self.framework.logit_bytes if self.logit_bytes is None else self.logit_bytes
 
 
+@kept_by_identity(64)
 def most_experts(arch: Architecture) -> int:
     """Routed experts of the layer that has most; 0 without."""
     weights = (w for layer in arch.layers for w in layer.weights if w.role is Role.EXPERT_UP)
     return max((w.copies for w in weights), default=0)
+
+
+@kept_by_identity(64)
+def _roles(arch: Architecture) -> frozenset[str]:
+    """Roles of all weights."""
+    weights = (w for layer in arch.layers for w in layer.weights)
+    return frozenset(w.role.value for w in (*weights, *arch.outside))
 
 
 def refusal(training: Training) -> str | None:
@@ -142,13 +151,11 @@ def refusal(training: Training) -> str | None:
         return f"pipeline_parallel_size: {len(training.architecture.layers)} layers for {p.pipeline} stages"
     if np.any(np.asarray(training.seq_len) % p.context):
         return f"context_parallel_size: {training.seq_len} tokens cannot be split over {p.context} GPUs"
-    weights = [w for layer in training.architecture.layers for w in layer.weights]
-    experts = most_experts(training.architecture)
+    experts = most_experts(training.architecture) if p.expert > 1 else 0
     if p.expert > 1 and (not experts or experts % p.expert):
         has = f"{experts} experts" if experts else "a model without experts"
         return f"expert_parallel_size: {has} cannot be dealt out over {p.expert} GPUs"
-    roles = {w.role.value for w in (*weights, *training.architecture.outside)}
-    if training.method in ("lora", "qlora") and not roles & training.adapted_roles:
+    if training.method in ("lora", "qlora") and not _roles(training.architecture) & training.adapted_roles:
         names = ", ".join(training.targets or training.framework.lora_targets)
         return f"lora_targets: this model has no matrices for {names}"
     return None

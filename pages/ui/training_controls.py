@@ -89,7 +89,7 @@ def _choice(
     label: str, field: str, names: Mapping[str, str], usual: str, empty: str = "", help: str = ""
 ) -> None:
     """A list whose first entry leaves the choice to us and says what it is."""
-    shown = {empty: f"{usual} (usual here)"} | {key: name for key, name in names.items() if key != empty}
+    shown = {empty: f"{usual} (usual)"} | {key: name for key, name in names.items() if key != empty}
     state.control(
         st.selectbox, label, field, options=list(shown), format_func=shown.__getitem__, help=help or None
     )
@@ -109,7 +109,7 @@ def _data() -> None:
     _number("Samples", "samples", min_value=1, max_value=100_000_000, step=1000)
     with st.container(horizontal=True):
         _number("Tokens per sample", "sample_tokens", min_value=1, max_value=MAX_MODEL_LEN, step=128)
-        _number("Epochs", "epochs", min_value=0.01, max_value=1000.0, step=1.0)
+        _number("Epochs", "epochs", min_value=0.01, max_value=1000.0, step=1.0, format="%g")
 
 
 def _run() -> None:
@@ -132,6 +132,7 @@ def _run() -> None:
         min_value=0.01,
         max_value=36500.0,
         step=1.0,
+        format="%g",
         placeholder="no deadline",
         help="Gives the number of each GPU that finishes in time.",
     )
@@ -177,7 +178,7 @@ def _method(chosen: Choices) -> None:
     _choice("Optimiser", "optimizer", optimizers, _unset(chosen, optimizer="").optimizer.label)
     usual = _unset(chosen, checkpointing="auto").checkpointing
     name = CHECKPOINTING[usual].partition(":")[0]
-    automatic = f"{name}, or full where needed" if chosen.trains and usual != "full" else name
+    automatic = f"{name} or full" if chosen.trains and usual != "full" else name
     _choice(
         "Activation checkpointing",
         "checkpointing",

@@ -127,14 +127,15 @@ def _band(value: float, low: float, high: float) -> str:
 def times(found: TrainingLoad, runs: Runs) -> None:
     """Speed, time and energy on every pinned GPU, and how many meet the deadline."""
     deadline = found.scenario.deadline_days if found.trains else None
-    titles = ["GPUs", "Split", "Tokens/s per GPU", "MFU", "Time", "GPU-hours", "Energy"]
+    titles = ["GPUs", "Tokens/s per GPU", "MFU", "Time", "GPU-hours", "Energy"]
     if deadline:
         titles.append(f"GPUs for {deadline:g} {'day' if deadline == 1 else 'days'}")
+    titles.append("How")
     needed = found.gpus_for_deadline(deadline) if deadline else [None] * len(runs.gpus)
     rows = []
     for i, gpu in enumerate(runs.gpus):
         way = runs.ways[i]
-        cells = [gpu.title, split_words(way) if way else "not possible"]
+        cells = [gpu.title]
         if way is None or runs.refused[i] or not runs.verdict[i] or np.isnan(runs.days[i]):
             why = (
                 runs.refused[i]
@@ -145,14 +146,14 @@ def times(found: TrainingLoad, runs: Runs) -> None:
         else:
             cells += [
                 _band(float(runs.tokens_per_s_per_gpu[i]), float(runs.low[i]), float(runs.high[i])),
-                f"{100 * runs.mfu[i]:.0f} %",
+                f"{100 * runs.mfu[i]:.0f}\u00a0%",
                 words.span_band(float(runs.days[i]), float(runs.days_low[i]), float(runs.days_high[i])),
                 _band(float(runs.gpu_hours[i]), float(runs.gpu_hours_low[i]), float(runs.gpu_hours_high[i])),
                 "–" if np.isnan(runs.energy_kwh[i]) else f"{words.three(float(runs.energy_kwh[i]))} kWh",
             ]
         if deadline:
             cells.append(_enough(needed[i]))
-        rows.append(cells)
+        rows.append([*cells, split_words(way) if way else "not possible"])
     st.header("How long it takes", anchor=False)
     plain_table.draw(
         "times",
@@ -271,15 +272,15 @@ def _published_runs() -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Run": [f"{runs[i]['run']} ({runs[i]['org']})" for i in frame["id"]],
-            "GPUs": [_on(row) for row in frame.itertuples()],
-            "Tokens": [_tokens(runs[i]["tokens_b"]) for i in frame["id"]],
-            "Published GPU-hours": frame["measured"].astype(float).round(0).to_numpy(),
+            "GPU-hours": frame["measured"].astype(float).round(0).to_numpy(),
             "Predicted": frame["predicted"].astype(float).round(0).to_numpy(),
+            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
+            "Source": frame["source_url"].astype(str).to_numpy(),
             "80 % range": [
                 f"{low:,.0f} to {high:,.0f}" for low, high in zip(frame["low"], frame["high"], strict=True)
             ],
-            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
-            "Source": frame["source_url"].astype(str).to_numpy(),
+            "GPUs": [_on(row) for row in frame.itertuples()],
+            "Tokens": [_tokens(runs[i]["tokens_b"]) for i in frame["id"]],
             "size": [_size(runs[i]) for i in frame["id"]],
         }
     )
@@ -297,24 +298,24 @@ def _measured_finetunes() -> pd.DataFrame:
         {
             "Model": frame["model"].astype(str).to_numpy(),
             "Method": [runs[i]["method"] for i in frame["id"]],
-            "GPUs": [_on(row) for row in frame.itertuples()],
-            "Setup": [_setup(runs[i]) for i in frame["id"]],
             "Measured GiB": frame["measured"].astype(float).round(1).to_numpy(),
             "Predicted": frame["predicted"].astype(float).round(1).to_numpy(),
+            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
+            "Source": frame["source_url"].astype(str).to_numpy(),
             "80 % range": [
                 f"{low:,.1f} to {high:,.1f}" for low, high in zip(frame["low"], frame["high"], strict=True)
             ],
-            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
-            "Source": frame["source_url"].astype(str).to_numpy(),
+            "Kind": [runs[i]["kind"] for i in frame["id"]],
+            "GPUs": [_on(row) for row in frame.itertuples()],
+            "Setup": [_setup(runs[i]) for i in frame["id"]],
             "size": [_size(runs[i]) for i in frame["id"]],
-            "part": frame["part"].astype(str).to_numpy(),
         }
     )
 
 
 def _on(row: Any) -> str:
     count = "" if pd.isna(row.n_gpus) else f"{int(row.n_gpus):,} × "
-    return f"{count}{row.gpu}"
+    return f"{count}{str(row.gpu).removeprefix('NVIDIA ')}"
 
 
 def _tokens(billions: str) -> str:
@@ -347,15 +348,13 @@ def published(found: TrainingLoad) -> None:
     else:
         title, frame = f"Measured {METHOD_NAMES[found.method]} runs", _measured_finetunes()
         frame = frame[frame["Method"].str.lower().str.startswith(found.method)]
-        said = "Peak memory of one GPU as measured beside what is predicted for the same setup."
+        said = (
+            "Peak memory of one GPU beside what is predicted for the same setup; “Kind” says who states it."
+        )
     if frame.empty:
         return
     order = (np.log(frame["size"]) - np.log(size)).abs().sort_values(kind="stable").index
-    shown = (
-        frame.loc[order]
-        .head(None if found.trains else MOST_FINETUNES)
-        .drop(columns=["size", "part"], errors="ignore")
-    )
+    shown = frame.loc[order].head(None if found.trains else MOST_FINETUNES).drop(columns="size")
     st.header(title, anchor=False)
     st.caption(f"{said} Models nearest in size to yours first; all others on the page How far off?.")
     make = st.column_config
@@ -366,7 +365,7 @@ def published(found: TrainingLoad) -> None:
         placeholder="–",
         height=36 + 35 * min(len(shown), _ROWS_PX) + 3,
         column_config={
-            "Published GPU-hours": make.NumberColumn("Published GPU-hours", format="localized"),
+            "GPU-hours": make.NumberColumn("GPU-hours", format="localized", help="As published"),
             "Predicted": make.NumberColumn("Predicted", format="localized"),
             "Off %": make.NumberColumn("Off %", format="%+.0f"),
             "Source": make.LinkColumn("Source", display_text="open"),

@@ -79,7 +79,7 @@ def span(days: float) -> str:
 def span_band(days: float, low: float, high: float) -> str:
     """A length of time with its 80 % band in the same unit: 18.7 days (80 %: 17.1 to 40.2)."""
     unit, noun = next((unit, noun) for start, unit, noun in _SPANS if days >= start)
-    return f"{three(days / unit)} {noun} (80 %: {three(low / unit)} to {three(high / unit)})"
+    return f"{three(days / unit)} {noun} (80\u00a0%: {three(low / unit)} to {three(high / unit)})"
 
 
 def three(number: float) -> str:
