@@ -23,6 +23,7 @@ from gpu_data.training_schemas import TrainingBand, TrainingTables
 
 MEMORY_PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "overhead")
 _DIVISIBLE = 3072  # by every size that a plan may have: all plans are listed, then those that divide are kept
+_NODE = 8  # GPUs; larger numbers come in whole nodes
 _STEPS = 4  # micro-batches per step and pipeline stage when nobody says
 
 
@@ -77,23 +78,27 @@ def _parts(report: TrainingReport) -> tuple[object, ...]:
     )
 
 
-def options(training: Training, automatic_split: bool, may_checkpoint: bool) -> Iterator[Training]:
-    """Ways to run it, the simplest first; each split as it is, then with full checkpointing.
+def options(
+    training: Training, automatic_split: bool, may_checkpoint: bool
+) -> Iterator[tuple[Training, int]]:
+    """(way to run it, GPUs above which it counts), the simplest first; each as it is, then checkpointed.
 
-    Computing again costs less time than cutting the model finer. An automatic split keeps nothing of the
-    run's own but that it splits no sequences where the run does not.
+    Computing again costs less time than cutting the model finer. Across nodes, dealing out experts costs less
+    than gathering them. An automatic split keeps nothing of the run's own but that it splits no sequences
+    where the run does not.
     """
-    shapes = [training.parallel]
+    shapes = [(training.parallel, 0)]
     if automatic_split:
         own = training.parallel.sequence_parallel
-        shapes = [
+        found = [
             shape if own else replace(shape, sequence_parallel=False)
             for shape in plans(training.framework, _DIVISIBLE, training.architecture)
         ]
+        shapes = [(shape, _NODE) for shape in found if shape.expert > 1] + [(shape, 0) for shape in found]
     usual = training.checkpointing
-    for shape in shapes:
+    for shape, more_than in shapes:
         for checkpointing in (usual, "full") if may_checkpoint and usual != "full" else (usual,):
-            yield training.but(parallel=shape, checkpointing=checkpointing)
+            yield training.but(parallel=shape, checkpointing=checkpointing), more_than
 
 
 def _allowed(shape: Parallel, gpus: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -145,8 +150,8 @@ def many(
     band = tables.bands["peak_gib_per_gpu"]
     constants = dict(tables.constants)
     ways: list[Training] = []
-    for way in options(training, automatic_split, may_checkpoint):
-        allowed = np.broadcast_to(_allowed(way.parallel, counts), shape)
+    for way, more_than in options(training, automatic_split, may_checkpoint):
+        allowed = np.broadcast_to(_allowed(way.parallel, counts) & (counts > more_than), shape)
         if not np.any(allowed & (good < 2)):
             continue
         steps = _STEPS * way.parallel.pipeline if accumulation is None else accumulation
@@ -260,7 +265,6 @@ def refusal_of(training: Training, gpus: int) -> str | None:
 
 
 _COARSE = (1, 2, 4, *(8 * 2**octave * part // 4 for octave in range(14) for part in (4, 5, 6, 7)))
-_NODE = 8  # GPUs; larger numbers come in whole nodes
 _FINE = 64  # numbers tried between two coarse ones
 
 

@@ -58,6 +58,8 @@ def cautions(found: TrainingLoad) -> None:
     if longest and found.seq_len > longest:
         asked = words.count(found.seq_len, "token")
         st.warning(f"The model's own window is {words.count(longest, 'token')}; {asked} are asked for.")
+    if not found.architecture.generates:
+        st.info("This model is an encoder: its logits are counted as for masked language modelling.")
     if found.scenario.config_json and found.architecture.assumptions:
         lines = "\n".join(f"- {words.plain(text)}" for text in found.architecture.assumptions)
         st.info(f"Assumed about your config:\n\n{lines}")
