@@ -20,7 +20,7 @@ types: $(VENV)/.dev
 	$(BIN)/ty check --error-on-warning
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -m "not browser"
+	$(BIN)/python -m pytest -m "not browser" -n auto
 
 browser: $(VENV)/.dev chromium
 	$(BIN)/python -m pytest -m browser
