@@ -20,7 +20,4 @@ except (ConfigRefused, FormatRefused) as refused:
     st.stop()
 
 cost_draw.verdict(found)
-cost_draw.table(found)
-cost_controls.people()
-cost_draw.rent_or_buy(found)
-cost_draw.detail(found, today)
+cost_draw.report(found, today)

@@ -134,26 +134,3 @@ def top(scenario: Scenario) -> None:
                 args=(name,),
                 icon=":material/bolt:",
             )
-
-
-def people() -> None:
-    """Time that people lose to a card that is too small: nobody can estimate it, so it is asked."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="cost-people"):
-        _number(
-            "Hours people lose a week on a card too small",
-            "lost_hours_per_week",
-            0.0,
-            10_000.0,
-            1.0,
-            help="Out-of-memory errors, smaller batches, waiting. Nobody can estimate this for you: 0 until "
-            "you say.",
-        )
-        _number("Too small is below, GB", "small_memory_gb", 0, 512, 8)
-        _number(
-            "USD for an hour of a person",
-            "usd_per_person_hour",
-            0.0,
-            10_000.0,
-            5.0,
-            help="69.50: mean pay of US software developers, 144,570 USD over 2,080 hours (BLS, 2024).",
-        )

@@ -1,39 +1,53 @@
-"""Draws the Cost page: verdict, table with prices to type over, rent or buy, formulas and quotes."""
+"""Draws the Cost page: the verdict, and under it one component with everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from datetime import date
+from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import MAX_PURCHASE_USD, MAX_RENT_USD
-from pages.ui import cost_text, plain_table, price_load, price_table, state
+from calculators.scenario import Scenario
+from pages.ui import catalogue, cost_report, cost_text, link, plain_table, price_load, state
 from pages.ui.cost_load import Costs, Option
+from pages.ui.cost_report import Typed, price_table
+
+_PRICES = {"rent": "price_edits", "buy": "purchase_edits"}
+_PEOPLE = {
+    "lost_hours_per_week": "hours a week",
+    "small_memory_gb": "on cards below, GB",
+    "usd_per_person_hour": "USD for an hour",
+}
 
 
-def _edited(field: str, most: float) -> Callable[[str, float | None], None]:
-    """A callback that keeps the reader's price of one GPU, or forgets it."""
-
-    def edit(gpu: str, usd: float | None) -> None:
-        prices = dict(getattr(state.last(), field))
-        prices.pop(gpu, None)
-        if usd is not None:
-            if not 0 <= usd <= most:
-                return
-            prices[gpu] = usd
-        state.put(**{field: tuple(sorted(prices.items()))})
-
-    return edit
+def edit_price(table: str, gpu: str, usd: float | None) -> None:
+    """Keep the reader's price of one GPU, or forget it. A callback."""
+    field = _PRICES.get(table)
+    if field is None or gpu not in catalogue.known()["gpus"]:
+        return
+    prices = {**dict(getattr(state.last(), field)), gpu: usd}
+    kept = tuple(sorted((gpu, usd) for gpu, usd in prices.items() if usd is not None))
+    if link.takes(field, kept):
+        state.put(**{field: kept})
 
 
-edit_rent = _edited("price_edits", MAX_RENT_USD)
-edit_purchase = _edited("purchase_edits", MAX_PURCHASE_USD)
+def type_number(field: str, value: float | None) -> None:
+    """Keep a number about people's time; an emptied field has its default back. A callback."""
+    if field not in _PEOPLE:
+        return
+    default = Scenario.model_fields[field].default
+    if value is not None and not math.isfinite(value):
+        return
+    number: Any = default if value is None else type(default)(value)
+    if link.takes(field, number):
+        state.put(**{field: number})
 
 
 def show(gpu: str) -> None:
     """Show one GPU in detail. A callback."""
-    state.put(cost_gpu=gpu)
+    if gpu in catalogue.known()["gpus"]:
+        state.put(cost_gpu=gpu)
 
 
 def verdict(costs: Costs) -> None:
@@ -43,69 +57,70 @@ def verdict(costs: Costs) -> None:
     st.markdown("\n".join((f"### {first}\n", *(f"- {line}" for line in rest))))
 
 
-def table(costs: Costs) -> None:
-    """Every GPU that does the work, cheapest first."""
+def report(costs: Costs, today: date) -> None:
+    """Every GPU that does the work, people's time, rent or buy, and one GPU in detail."""
     s = costs.scenario
     rows = cost_text.rows(costs)
-    if not rows:
-        return
-    price_table.draw(
-        "cost-table",
-        "Cheapest first. Type over a price to use your own, empty it to have the quotes back; the link keeps "
-        "yours. The bar is the cost, the line in it its 80 % band. Press a name to see how its cost is "
-        "computed.",
-        cost_text.titles(s),
-        rows,
-        edit_rent,
-        show,
-        price_of="Price of an hour of",
-    )
-
-
-def rent_or_buy(costs: Costs) -> None:
-    """Break-even of buying against renting."""
-    st.header("Rent or buy", anchor=False)
-    st.markdown(cost_text.safe(cost_text.buy_headline(costs)))
-    price_table.draw(
-        "buy-table",
-        f"Purchase / (rent − power) = hours of use after which buying is cheaper; over "
-        f"{costs.scenario.own_years:g} years of 8,760 hours that is the use. Card alone, without resale and "
-        "interest; server, room and power are in the sidebar. Type over a price.",
-        cost_text.BUY_TITLES,
-        cost_text.buy_rows(costs),
-        edit_purchase,
-        show,
-        price_of="Price to buy",
-        most=6,
-    )
-
-
-def detail(costs: Costs, today: date) -> None:
-    """One GPU: every figure with its formula, and the quotes behind its price."""
     option = _chosen(costs)
-    if option is None:
-        return
-    st.header("How this was computed", anchor=False)
+    data: dict[str, Any] = {
+        "people": {
+            "legend": "Time that people lose on a card too small: nobody can estimate it for you",
+            "fields": [
+                {"field": field, "label": label, "value": f"{getattr(s, field):g}"}
+                for field, label in _PEOPLE.items()
+            ],
+        },
+        "lead": cost_text.buy_headline(costs),
+        "rent": None,
+        "buy": None,
+        "terms": None,
+        "quotes": None,
+    }
+    if rows:
+        data["rent"] = price_table(
+            "Cheapest first. Type over a price to use your own, empty it to have the quotes back; the link "
+            "keeps yours. The bar is the cost, the line in it its 80 % band. Press a name to see how its "
+            "cost is computed.",
+            cost_text.titles(s),
+            rows,
+            price_of="Price of an hour of",
+            most=12,
+        )
+        data["buy"] = price_table(
+            f"Purchase / (rent − power) = hours of use after which buying is cheaper, and their share of "
+            f"{s.own_years:g} years of 8,760 hours. Card alone, without resale and interest; server, room "
+            "and power are in the sidebar. Type over a price.",
+            cost_text.BUY_TITLES,
+            cost_text.buy_rows(costs),
+            price_of="Price to buy",
+            most=6,
+        )
+    if option is not None:
+        data["terms"] = _terms(costs, option)
+        data["quotes"] = _quotes(option, today)
+    cost_report.draw(data, Typed(edit_price, show, type_number))
+
+
+def _terms(costs: Costs, option: Option) -> dict[str, Any]:
+    """One GPU: every figure with its formula."""
     notes = [f"Assumed: {note}" for note in costs.notes]
     if out := cost_text.left_out(costs):
         notes.append(f"Left out. {out}.")
-    plain_table.draw(
-        "cost-terms",
-        cost_text.setup(option),
-        ("Figure", "Value", "Formula", "With numbers", "Source"),
-        cost_text.terms(costs, option),
-        tuple(notes),
-    )
+    titles = ("Figure", "Value", "Formula", "With numbers", "Source")
+    return plain_table.table(cost_text.setup(option), titles, cost_text.terms(costs, option), notes)
+
+
+def _quotes(option: Option, today: date) -> dict[str, Any] | None:
+    """The quotes behind the price of one GPU."""
     quotes = price_load.quote_rows(option.gpu, today)
-    if quotes:
-        st.header("Quotes", anchor=False)
-        plain_table.draw(
-            "cost-quotes",
-            f"{option.name}: every quote of 2026, newest first, USD per GPU and hour. Spot quotes never "
-            "enter the median.",
-            ("Provider", "USD", "Tier", "Date", "Source"),
-            [(provider, usd, tier, day, source) for provider, tier, usd, day, source in quotes],
-        )
+    if not quotes:
+        return None
+    return plain_table.table(
+        f"{option.name}: every quote of 2026, newest first, USD per GPU and hour. Spot quotes never enter "
+        "the median.",
+        ("Provider", "USD", "Tier", "Date", "Source"),
+        [(provider, usd, tier, day, source) for provider, tier, usd, day, source in quotes],
+    )
 
 
 def _chosen(costs: Costs) -> Option | None:

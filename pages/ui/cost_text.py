@@ -7,7 +7,7 @@ from calculators.cost import Money
 from calculators.scenario import Scenario
 from pages.ui import price_load, words
 from pages.ui.cost_load import Costs, Option
-from pages.ui.price_table import Row
+from pages.ui.cost_report import Row
 
 VIEWS = {"month": "A month", "tokens": "A million tokens"}
 _PRICE_BASES = {

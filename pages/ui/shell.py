@@ -65,6 +65,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="What does it cost?",
         help="Cost per token, month, fine-tune and training run; rent or buy",
         sidebar=cost_controls.sidebar,
+        live=lambda _: ("cost", "price", "buy", "cgpu", "lost", "small", "wage"),
     ),
     PageSpec(
         "benchmarks",

@@ -14,7 +14,7 @@ from tests.browser.conftest import opened, settled
 
 pytestmark = pytest.mark.browser
 
-TABLE = ".st-key-cost-table table"
+TABLE = ".st-key-cost-report [data-prices=rent] table"
 SERVE = "cost?users=20"
 SLOW_MS = 15_000  # a run of the script on a busy machine
 
@@ -65,11 +65,11 @@ def test_presets_fill_the_fields(page: Page, server: str) -> None:
 
 def test_a_name_that_is_pressed_shows_how_its_cost_is_computed(page: Page, server: str) -> None:
     opened(page, f"{server}/{SERVE}", TABLE)
-    terms = page.locator(".st-key-cost-terms")
+    terms = page.locator(".st-key-cost-report [data-terms]")
     page.locator(TABLE).get_by_role("button", name="L40S 48GB", exact=True).click()
     expect(terms).to_contain_text("L40S 48GB", timeout=SLOW_MS)
     expect(terms).to_contain_text("× 730", timeout=SLOW_MS)
-    expect(page.locator(".st-key-cost-quotes")).to_contain_text("CoreWeave")
+    expect(page.locator(".st-key-cost-report [data-quotes]")).to_contain_text("CoreWeave")
     expect(page).to_have_url(re.compile("cgpu=l40s-48gb"), timeout=SLOW_MS)
 
 
@@ -79,7 +79,7 @@ def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
 ) -> None:
     page = profile(390, 844, color_scheme=mode).new_page()
     opened(page, f"{server}/{SERVE}", TABLE)
-    page.wait_for_selector(".st-key-cost-quotes table")
+    page.wait_for_selector(".st-key-cost-report [data-quotes] table")
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
     found = [
         f"{v['id']}: {json.dumps(node['html'])[:200]}"

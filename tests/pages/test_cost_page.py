@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.models import model_ids
-from pages.ui import catalogue, link
+from pages.ui import catalogue, cost_draw, link, state
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -116,3 +117,52 @@ def test_no_answer_is_a_sentence(query: dict[str, str]) -> None:
     assert not app.exception
     told = " ".join(str(e.value) for e in (*app.markdown, *app.error))
     assert "no answer" in told or "no GPU here does it" in told or "cannot be computed" in told
+
+
+@pytest.fixture
+def put(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What callbacks put, where the reader has one price of his own."""
+    found: dict[str, Any] = {}
+    monkeypatch.setattr(state, "last", lambda: Scenario(price_edits=(("l4-24gb", 0.5),)))
+    monkeypatch.setattr(state, "put", lambda **fields: found.update(fields))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (("rent", "h100-sxm5-80gb", 2.5), {"price_edits": (("h100-sxm5-80gb", 2.5), ("l4-24gb", 0.5))}),
+        (("rent", "l4-24gb", None), {"price_edits": ()}),
+        (("buy", "l4-24gb", 1500.0), {"purchase_edits": (("l4-24gb", 1500.0),)}),
+        (("rent", "l4-24gb", -1.0), {}),
+        (("rent", "l4-24gb", 1e9), {}),
+        (("rent", "l4-24gb", float("nan")), {}),
+        (("rent", "nope", 1.0), {}),
+        (("model", "l4-24gb", 1.0), {}),
+    ],
+    ids=str,
+)
+def test_a_typed_price_is_kept_when_it_is_one(
+    put: dict[str, Any], told: tuple[str, str, float | None], kept: dict[str, Any]
+) -> None:
+    cost_draw.edit_price(*told)
+    assert put == kept
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (("lost_hours_per_week", 3.0), {"lost_hours_per_week": 3.0}),
+        (("lost_hours_per_week", None), {"lost_hours_per_week": 0.0}),
+        (("small_memory_gb", 80.0), {"small_memory_gb": 80}),
+        (("small_memory_gb", float("inf")), {}),
+        (("usd_per_person_hour", -1.0), {}),
+        (("model", 1.0), {}),
+    ],
+    ids=str,
+)
+def test_a_typed_number_is_kept_when_it_is_one(
+    put: dict[str, Any], told: tuple[str, float | None], kept: dict[str, Any]
+) -> None:
+    cost_draw.type_number(*told)
+    assert put == kept

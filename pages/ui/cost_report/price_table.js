@@ -1,19 +1,8 @@
 // A ranked table; Python decided every text. A price that is typed over is told, and a name that is pressed.
-const memory = new WeakMap();
-const make = (tag, parent, attributes = {}) => {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  parent.append(node);
-  return node;
-};
-const write = (node, text) => {
-  if (node.textContent !== text) node.textContent = text;
-};
-
-function build(kept, table, data) {
+function buildPrices(kept, table, data) {
   table.tHead.replaceChildren();
   const titles = make("tr", table.tHead);
-  for (const text of data.titles) make("th", titles, { scope: "col" }).textContent = text;
+  for (const text of data.titles) make("th", titles, { scope: "col" }, text);
   table.tBodies[0].replaceChildren();
   kept.rows = data.rows.map((row) => {
     const line = make("tr", table.tBodies[0]);
@@ -31,37 +20,37 @@ function build(kept, table, data) {
   });
 }
 
-export default function ({ parentElement, data, setTriggerValue }) {
-  const table = parentElement.querySelector("table");
-  const more = parentElement.querySelector(".more");
-  const kept = memory.get(table) ?? { all: false };
-  memory.set(table, kept);
+function priceTable(root, kept, data, tell) {
+  const table = root.querySelector("table");
+  const more = root.querySelector(".more");
   write(table.caption, data.caption);
   const shape = JSON.stringify([data.titles, data.rows.map((row) => row.id)]);
   if (kept.shape !== shape) {
     kept.shape = shape;
     const { gpu, what } = table.getRootNode().activeElement?.dataset ?? {};
-    build(kept, table, data);
-    const again = data.rows.findIndex((row) => row.id === gpu);
+    const inside = table.contains(table.getRootNode().activeElement);
+    buildPrices(kept, table, data);
+    const again = inside ? data.rows.findIndex((row) => row.id === gpu) : -1;
     if (again >= 0) kept.rows[again][what]?.focus();
   }
   data.rows.forEach((row, i) => {
     const { line, name, mark, input, note, cells, bar } = kept.rows[i];
     line.dataset.strong = row.strong ? 1 : 0;
-    write(name, row.name);
-    name.onclick = () => setTriggerValue("chosen", row.id);
-    write(mark, row.mark);
     for (const [what, node] of Object.entries({ name, input })) Object.assign(node.dataset, { gpu: row.id, what });
+    write(name, row.name);
+    name.onclick = () => tell.chosen(row.id);
+    write(mark, row.mark);
     input.dataset.edited = row.edited ? 1 : 0;
-    input.setAttribute("aria-label", `${data.price_of} ${row.name} in US dollars`);
+    const label = `${data.price_of} ${row.name} in US dollars`;
+    if (input.getAttribute("aria-label") !== label) input.setAttribute("aria-label", label);
     const value = row.price === null ? "" : String(row.price);
     if (input.dataset.told !== value) input.value = input.dataset.told = value;
-    input.onchange = () => setTriggerValue("edited", { id: row.id, value: input.value });
+    input.onchange = () => tell.edited(row.id, input.value);
     write(note, row.note);
     row.cells.forEach((text, k) => write(cells[k], text));
     if (bar) {
       bar.hidden = !row.bar;
-      if (row.bar) row.bar.forEach((share, k) => bar.style.setProperty(["--low", "--at", "--high"][k], `${100 * share}%`));
+      if (row.bar) row.bar.forEach((share, k) => bar.style.setProperty(["--low", "--at", "--high"][k], `${(100 * share).toFixed(2)}%`));
     }
   });
   const show = () => {

@@ -1,0 +1,43 @@
+// What stands below the verdict: prices to type over, people's time, rent or buy, formulas, quotes.
+const memory = new WeakMap();
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".cost");
+  const kept = memory.get(root) ?? { rent: { all: false }, buy: { all: false } };
+  memory.set(root, kept);
+  for (const name of ["rent", "buy"]) {
+    const frame = root.querySelector(`[data-prices="${name}"]`);
+    frame.hidden = !data[name];
+    if (data[name])
+      priceTable(frame, kept[name], data[name], {
+        edited: (id, value) => setTriggerValue("edited", { table: name, id, value }),
+        chosen: (gpu) => setTriggerValue("chosen", { gpu }),
+      });
+  }
+  people(root.querySelector("fieldset"), data.people, (field, value) => setTriggerValue("entered", { field, value }));
+  const buy = root.querySelector("[data-buy]");
+  buy.hidden = !data.buy;
+  write(buy.querySelector("p"), data.lead);
+  for (const name of ["terms", "quotes"]) {
+    const section = root.querySelector(`[data-${name}]`);
+    section.hidden = !data[name];
+    if (data[name]) plainTable(section.querySelector(".plain"), data[name]);
+  }
+}
+
+function people(set, { legend, fields }, tell) {
+  write(set.querySelector("legend"), legend);
+  while (set.children.length <= fields.length) {
+    const label = make("label", set);
+    make("span", label);
+    make("input", label, { type: "number", min: 0, step: "any", inputmode: "decimal" });
+  }
+  fields.forEach(({ field, label, value }, k) => {
+    const box = set.children[k + 1];
+    const input = box.querySelector("input");
+    write(box.querySelector("span"), label);
+    const text = String(value);
+    if (input.dataset.told !== text) input.value = input.dataset.told = text;
+    input.onchange = () => tell(field, input.value);
+  });
+}
