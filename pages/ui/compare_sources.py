@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -55,12 +55,20 @@ def _by_gpu() -> dict[str, pd.DataFrame]:
     return {str(gpu): part for gpu, part in provenance_frame().groupby("gpu_id", sort=False)}
 
 
+@cache
+def _by_cell() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The provenance of every cell by card and field."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in provenance_frame().to_dict("records"):
+        found.setdefault((str(row["gpu_id"]), str(row["field"])), []).append(row)
+    return found
+
+
 def origins(gpu_id: str, fields: Sequence[str]) -> tuple[Origin, ...]:
     """Every source of those fields of a card, in the order of the fields."""
-    rows = _by_gpu()[gpu_id]
     found = []
     for field in fields:
-        for row in rows[rows["field"] == field].to_dict("records"):
+        for row in _by_cell().get((gpu_id, field), ()):
             notes = [_text(row["note"]), _text(row["source_note"])]
             found.append(
                 Origin(

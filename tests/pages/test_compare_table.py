@@ -176,7 +176,7 @@ def test_every_filled_cell_of_the_table_has_a_source() -> None:
         for i, gpu in enumerate(choice.rows.index):
             value = frame[(column.group, column.title)].iloc[i]
             if not pd.isna(value) and value != DASH:
-                assert compare_sources.cell(str(gpu), column).origins, (gpu, column.title)
+                assert compare_sources.origins(str(gpu), column.fields), (gpu, column.title)
 
 
 def test_a_cell_tells_all_its_sources() -> None:
