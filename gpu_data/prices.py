@@ -82,6 +82,7 @@ def _summary(today: date) -> pd.DataFrame:
     return summary
 
 
+@lru_cache(maxsize=16)
 def _standing(today: date) -> pd.DataFrame:
     """Quotes that may be shown on that day: dated, recent enough, not from the future, not replaced."""
     frame = price_frame()

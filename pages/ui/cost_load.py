@@ -168,12 +168,19 @@ def _serving(scenario: Scenario) -> _Serving:
     )
 
 
-def _fewest(total: Floats, rate: Floats) -> int | None:
-    """Index of the smallest total; of several, the one with the highest rate. None when all are infinite."""
-    least = np.min(total)
-    if not np.isfinite(least):
-        return None
-    return int(np.argmax(np.where(total <= least * (1 + 1e-9), rate, -np.inf)))
+def _cheapest(goal: Floats, rate: Floats, good: NDArray[np.bool_], gpus: int) -> NDArray[np.int64]:
+    """For each GPU the place of its smallest goal among [users x counts], the fastest of several; else -1.
+
+    goal, rate and good are [users, pair], pairs in the order of GPUs.
+    """
+
+    def by_gpu(values: Floats) -> Floats:
+        return values.reshape(len(values), gpus, -1).transpose(1, 0, 2).reshape(gpus, -1)
+
+    asked = by_gpu(np.where(good, goal, np.inf))
+    least = asked.min(axis=1, keepdims=True)
+    fast = np.where(asked <= least * (1 + 1e-9), by_gpu(np.nan_to_num(rate)), -np.inf)
+    return np.where(np.isfinite(least[:, 0]), fast.argmax(axis=1), -1)
 
 
 def serving_costs(scenario: Scenario, today: date) -> Costs:
@@ -192,29 +199,21 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     # asked of the value, and of both ends of its band: how many GPUs if they are slower or faster than we say
     enough = [found.fits & (side >= s.least_tokens_per_s) for side in (each.value, each.low, each.high)]
     width = len(COUNTS)
+    # without a price the fewest GPUs are taken
+    usd = np.array([1.0 if not prices[gpu].usd > 0 else prices[gpu].usd for gpu in ids]).repeat(width)
+    goal = usd * total
+    if s.cost_view == "tokens":
+        goal = np.nan_to_num(cost.usd_per_million_tokens(goal, rate), nan=np.inf)
+    places = [_cheapest(goal, rate, good, len(ids)) for good in enough]
     options = []
     for i, gpu in enumerate(ids):
-        columns = slice(i * width, (i + 1) * width)
-        price = prices[gpu]
-        usd = price.usd if price.known else 1.0
-        hourly = usd * total[:, columns]
-        rates = rate[:, columns]
-        if s.cost_view == "tokens":
-            goal = np.nan_to_num(cost.usd_per_million_tokens(hourly, rates), nan=np.inf)
-        else:
-            goal = hourly if usd > 0 else total[:, columns]
-        places = [
-            _fewest(np.where(good[:, columns], goal, np.inf).ravel(), np.nan_to_num(rates).ravel())
-            for good in enough
-        ]
-        sums = [np.nan if at is None else float(total[:, columns].ravel()[at]) for at in places]
-        base = Option(gpu, catalogue.gpu_name(gpu), price, price_load.purchase(s, gpu))
-        if places[0] is None:
-            options.append(_without(base, _why_not_served(found, columns, s)))
+        base = Option(gpu, catalogue.gpu_name(gpu), prices[gpu], price_load.purchase(s, gpu))
+        at = [(int(place[i]) // width, i * width + int(place[i]) % width) for place in places]
+        if places[0][i] < 0:
+            options.append(_without(base, _why_not_served(found, slice(i * width, (i + 1) * width), s)))
             continue
-        row, column = divmod(places[0], width)
-        at = (row, i * width + column)
-        options.append(_served(base, s, found, at, sums))
+        sums = [np.nan if place[i] < 0 else float(total[one]) for place, one in zip(places, at, strict=True)]
+        options.append(_served(base, s, found, at[0], sums))
     return _ordered(s, found.name, options, found.assumptions)
 
 

@@ -162,6 +162,7 @@ def rents(scenario: Scenario, gpu_ids: Sequence[str], today: date) -> dict[str, 
     return {gpu: rent(scenario, gpu, today) for gpu in gpu_ids}
 
 
+@lru_cache(maxsize=128)
 def quote_rows(gpu_id: str, today: date) -> list[tuple[str, str, str, str, str]]:
     """The quotes of one GPU: provider, tier, USD per GPU-hour, date with age, source."""
     frame = quotes(gpu_id, today)
