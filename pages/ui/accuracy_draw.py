@@ -12,7 +12,7 @@ from pages.ui import plain_table, state
 from pages.ui.accuracy_choices import KINDS, VIEWS, Quantity, of_kind
 from pages.ui.accuracy_views import Gaps, Summary, View
 from pages.ui.compare_text import DASH
-from pages.ui.figures_accuracy import CONFIG
+from pages.ui.figure_parts import CONFIG
 from pages.ui.themed import themed
 
 ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560

@@ -15,7 +15,7 @@ from pages.ui.benchmarks_select import Selected, active
 from pages.ui.benchmarks_table import Column, Table
 from pages.ui.benchmarks_views import Section
 from pages.ui.compare_text import DASH, listed
-from pages.ui.figures_benchmarks import CONFIG
+from pages.ui.figure_parts import CONFIG
 from pages.ui.themed import themed
 
 ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560

@@ -14,7 +14,7 @@ from pages.ui.compare_choices import FORMS, PRECISIONS, VIEWS
 from pages.ui.compare_select import Choice, Filters
 from pages.ui.compare_text import DASH, listed
 from pages.ui.compare_views import ChartView
-from pages.ui.figures_compare import CONFIG
+from pages.ui.figure_parts import CONFIG
 from pages.ui.themed import themed
 
 TABLE_KEY = "compare-table"

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pages.ui.figures_benchmarks import CONFIG, even_ticks, two_lines
-
-__all__ = ["CONFIG", "Dot", "Group", "errors", "scatter"]
+from pages.ui.figure_parts import even_ticks, two_lines
 
 Figure = dict[str, Any]
 

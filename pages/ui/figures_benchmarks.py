@@ -6,17 +6,15 @@ without hovering; rounds differ by hatching as well as by colour.
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pages.ui.figure_parts import even_ticks, two_lines
+
 Figure = dict[str, Any]
 
 ROW_PX: Final = 34
-NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
-MOST_CHARACTERS: Final = 28  # of a line that cannot be broken
 LABEL_ROOM: Final = 1.55  # of the longest bar: the figures stand outside the bars
 ESTIMATE_ROOM: Final = 2.1  # two figures
 PALE: Final = 0.6  # a bar under a diamond
@@ -25,7 +23,6 @@ BOTTOM_PX: Final = 56
 LEGEND_PX: Final = 34
 ESTIMATE_LEGEND_PX: Final = 64  # two lines on a phone
 HATCHES: Final = ("", "/", ".", "x", "-", "\\", "+", "|")
-CONFIG: Final[dict[str, Any]] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 
 @dataclass(frozen=True)
@@ -188,23 +185,3 @@ def _texts(rows: Sequence[ResultBar], names: Sequence[str]) -> Figure:
         "showlegend": False,
         "hoverinfo": "skip",
     }
-
-
-def two_lines(name: str) -> str:
-    """A name on at most two lines, cut in its middle; a third would run into the next bar."""
-    joined = name.replace("· ", "·\u00a0")
-    lines = textwrap.wrap(joined, NAME_CHARACTERS, break_on_hyphens=False, break_long_words=False) or [name]
-    first, rest = lines[0], " ".join(lines[1:])
-    if len(first) > MOST_CHARACTERS:
-        first = f"{first[: MOST_CHARACTERS - 1]}…"
-    if len(rest) > MOST_CHARACTERS:
-        rest = f"…{rest[1 - MOST_CHARACTERS :]}"
-    return f"{first}<br>{rest}" if rest else first
-
-
-def even_ticks(axis_max: float) -> list[float]:
-    """At most five round ticks from 0 to the largest value; none under the room for the numbers."""
-    rough = axis_max / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
-    return [step * i for i in range(int(axis_max / step + 1e-9) + 1)]

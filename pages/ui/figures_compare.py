@@ -7,20 +7,18 @@ carry what colour would, so that every figure reads without hovering and without
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pages.ui.compare_labels import Mark, Placed, place
+from pages.ui.figure_parts import even_ticks, two_lines
 
 Figure = dict[str, Any]
 
 STAR: Final = "★ "
 ROW_PX: Final = 34
-NAME_CHARACTERS: Final = 21  # longer names take two lines, so that a phone keeps room for the bars
 LABEL_ROOM: Final = 1.5  # of the longest bar: the figures stand outside the bars
-CONFIG: Final[dict[str, Any]] = {"displayModeBar": False, "scrollZoom": False, "doubleClick": "reset"}
 
 # The plot area of a 390 px phone; labels that fit there fit on anything wider.
 NARROW_PX: Final = 265
@@ -88,7 +86,7 @@ def bars(rows: Sequence[Bar], axis_title: str, axis_max: float) -> Figure:
     (the page says what for).
     """
     ordered = sorted(rows, key=lambda r: (-r.value, r.name))
-    ticks = _even_ticks(axis_max)
+    ticks = even_ticks(axis_max)
     traces = []
     for name, pinned in (("Pinned", True), ("Other cards", False)):
         part = [r for r in ordered if r.pinned is pinned]
@@ -98,7 +96,7 @@ def bars(rows: Sequence[Bar], axis_title: str, axis_max: float) -> Figure:
                 "orientation": "h",
                 "name": name,
                 "x": [r.value for r in part],
-                "y": [_wrapped(r.name, r.pinned) for r in part],
+                "y": [two_lines((STAR if r.pinned else "") + r.name) for r in part],
                 "text": [r.text for r in part],
                 "textposition": "outside",
                 "cliponaxis": False,
@@ -123,7 +121,7 @@ def bars(rows: Sequence[Bar], axis_title: str, axis_max: float) -> Figure:
             },
             "yaxis": {
                 "categoryorder": "array",
-                "categoryarray": [_wrapped(r.name, r.pinned) for r in reversed(ordered)],
+                "categoryarray": [two_lines((STAR if r.pinned else "") + r.name) for r in reversed(ordered)],
                 "automargin": True,
                 "fixedrange": True,
                 "tickfont": {"size": 12},
@@ -267,12 +265,6 @@ def _starred(point: Point) -> str:
     return STAR + point.name if point.pinned else point.name
 
 
-def _wrapped(name: str, pinned: bool) -> str:
-    """A name on at most two lines; a third would run into the next bar."""
-    lines = textwrap.wrap((STAR if pinned else "") + name, NAME_CHARACTERS)
-    return "<br>".join([lines[0], " ".join(lines[1:])] if len(lines) > 1 else lines)
-
-
 def _log_axis(axis: Axis) -> Figure:
     ticks = axis.ticks()
     return {
@@ -284,11 +276,3 @@ def _log_axis(axis: Axis) -> Figure:
         "fixedrange": True,
         "automargin": True,
     }
-
-
-def _even_ticks(axis_max: float) -> list[float]:
-    """At most five round ticks from 0 to the largest value; none under the room for the labels."""
-    rough = axis_max / 4
-    power = 10 ** math.floor(math.log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
-    return [step * i for i in range(int(axis_max / step + 1e-9) + 1)]

@@ -19,7 +19,8 @@ from pages.ui import benchmarks_choices as choices
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LANES, LLAMACPP, TRAINING
 from pages.ui.benchmarks_select import Selected, select
 from pages.ui.benchmarks_views import MOST_BARS, Section, different_units, inference_measure, sections
-from pages.ui.figures_benchmarks import Estimate, ResultBar, even_ticks, result_bars
+from pages.ui.figure_parts import even_ticks
+from pages.ui.figures_benchmarks import Estimate, ResultBar, result_bars
 
 COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgb")
 
