@@ -61,19 +61,21 @@ def serving_speed(
     resident: ArrayLike,
     split: Split = ONE_GPU,
     step_tokens: ArrayLike | None = None,
+    streamed: ArrayLike = 1.0,
 ) -> ServingSpeed:
     """Speed for `concurrency` users who each send the next request when the last is answered.
 
     Everything broadcasts: `rates` over GPUs (`fleet_rates`), `split` over counts, `work` over weight formats
     (`stack_formats`). resident: sequences of prompt and answer that fit (`calculators.speed.room`), below 1
-    where the model does not fit; step_tokens: max_num_batched_tokens, the engine's default when None.
+    where the model does not fit; step_tokens: max_num_batched_tokens, the engine's default when None;
+    streamed: 1 when tokens are sent one by one, 0 for an offline batch.
     """
     room = np.asarray(resident, dtype=np.float64)
     users = np.asarray(concurrency, dtype=np.float64)
     fits = np.where(room >= 1, 1.0, np.nan)
     server = Server(
         work, rates, engine, prompt_tokens, output_tokens, output_tokens, np.maximum(room, 1.0), room, split,
-        1.0, step_tokens,
+        streamed, step_tokens,
     )  # fmt: skip
     load = closed_loop(server, users)
     most = np.maximum(server.room, 1.0)

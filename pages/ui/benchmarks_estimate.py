@@ -1,11 +1,13 @@
 """Our own estimate beside a measured result: the one place where results meet the predictions.
 
-The predictions are those of the accuracy tables, which a test recomputes from the calculators: what stands
-here is what the accuracy page judges.
+For llama.cpp the predictions are those of the accuracy tables, which a test recomputes from the calculators:
+what stands here is what the accuracy page judges. MLPerf Inference is predicted here, and nothing was fitted
+to it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
@@ -13,21 +15,47 @@ from typing import Final
 import pandas as pd
 
 from gpu_data.accuracy import accuracy_frame
-from pages.ui.benchmarks_choices import LLAMACPP
+from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP
+from pages.ui.benchmarks_mlperf import estimate as mlperf_estimate
+from pages.ui.compare_select import floats
 from pages.ui.figures_benchmarks import Estimate
 
 SPEEDS: Final = ("tokens_per_s", "prompt_tokens_per_s")
 
 
-def estimates(lane: str, rows: pd.DataFrame) -> Sequence[Estimate | None]:
-    """One estimate per row of results, None where the scenario cannot be expressed.
+TRAINING_REASON: Final = "results do not say the number format and how the model was split over the GPUs"
 
-    MLPerf results have none: they do not say how the model was split over the GPUs, and often not the format.
-    """
-    if lane != LLAMACPP:
+
+def estimates(lane: str, rows: pd.DataFrame, column: str = "") -> Sequence[Estimate | None]:
+    """One estimate per row of results in the unit of `column`, None where there is none."""
+    if lane == LLAMACPP:
+        known = _llamacpp()
+        return [known.get(str(row_id)) for row_id in rows["id"]]
+    if lane != INFERENCE:
         return [None] * len(rows)
-    known = _llamacpp()
-    return [known.get(str(row_id)) for row_id in rows["id"]]
+    found = _mlperf(rows)
+    if column == "value_per_gpu":
+        return [one if isinstance(one, Estimate) else None for one in found]
+    return [
+        Estimate(one.value * n, one.low * n, one.high * n) if isinstance(one, Estimate) else None
+        for one, n in zip(found, floats(rows["n_gpus"]), strict=True)
+    ]
+
+
+def reasons(lane: str, rows: pd.DataFrame) -> Mapping[str, int]:
+    """Why results have no estimate, and how many of them, the most frequent reason first."""
+    if lane == LLAMACPP:
+        known = _llamacpp()
+        without = sum(str(row_id) not in known for row_id in rows["id"])
+        return {"the model, the format or the card is not one of ours": without} if without else {}
+    if lane != INFERENCE:
+        return {TRAINING_REASON: len(rows)}
+    return dict(Counter(one for one in _mlperf(rows) if isinstance(one, str)).most_common())
+
+
+def _mlperf(rows: pd.DataFrame) -> list[Estimate | str]:
+    columns = rows[["gpu_id", "n_gpus", "benchmark", "scenario", "unit", "weight_dtype", "software"]]
+    return [mlperf_estimate(*cells) for cells in columns.itertuples(index=False, name=None)]
 
 
 @cache

@@ -16,6 +16,7 @@ from calculators.scenario import Scenario
 from gpu_data.benchmarks import name_reason
 from pages.ui import benchmarks_estimate
 from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP, gpu_names, model_names, round_name
+from pages.ui.benchmarks_mlperf import assumed
 from pages.ui.benchmarks_select import Selected
 from pages.ui.benchmarks_table import Table, table
 from pages.ui.compare_select import floats
@@ -170,11 +171,10 @@ def _llamacpp(selected: Selected, scenario: Scenario) -> Section:
     for remark, doubted in remarks.groupby("note")["gpu"]:
         notes.append(f"{listed([str(name) for name in doubted.unique()], 6)}: {remark}.")
     if any(group.estimate for group in ranked):
-        banded = any(group.estimate.low < group.estimate.high for group in ranked if group.estimate)
         notes.append(
-            "Diamonds are our estimates, made with constants that were fitted without that result"
-            + ("; the line through one is the band that holds four of five such results." if banded else ".")
+            f"{DIAMONDS}, made with constants that were fitted without that result{_band_words(ranked)}."
         )
+    notes += _without_estimate(LLAMACPP, rows)
     if selected.hidden_unverified:
         notes.append(
             f"{selected.hidden_unverified} unverified results are left out; a switch under Filters shows "
@@ -223,6 +223,11 @@ def _mlperf(
     dated = f", round{'s' if several else ''} {when}" if when else ""
     takeaway = _takeaway(ranked, measure, f"in {question}{dated}", who=True)
     notes = _mlperf_notes(measure, rows, groups)
+    if any(group.estimate for group in ranked):
+        notes.append(
+            f"{DIAMONDS}, to which no MLPerf result was fitted{_band_words(ranked)}. {assumed(benchmark)}"
+        )
+    notes += _without_estimate(selected.lane, rows)
     return _section(
         selected,
         "-".join(filter(None, [selected.lane, unit.split("/")[0].split(" ")[0].lower()])),
@@ -230,6 +235,27 @@ def _mlperf(
         measure, ranked, cut, takeaway, notes, rows,
         f"Bar chart of MLPerf results, {measure.label} in {measure.unit}, best on top.",
     )  # fmt: skip
+
+
+DIAMONDS: Final = "Diamonds are our estimates"
+
+
+def _band_words(ranked: Sequence[_Group]) -> str:
+    banded = any(group.estimate.low < group.estimate.high for group in ranked if group.estimate)
+    return "; the line through one is the band that holds four of five such results" if banded else ""
+
+
+def _without_estimate(lane: str, rows: pd.DataFrame) -> list[str]:
+    """Why results stand without an estimate, one sentence."""
+    found = benchmarks_estimate.reasons(lane, rows)
+    if not found:
+        return []
+    total = sum(found.values())
+    which = (
+        "Without an estimate of ours" if total == len(rows) else f"{total} of {len(rows)} without one of ours"
+    )
+    parts = [why if total == count else f"{why} ({count})" for why, count in found.items()]
+    return [f"{which}: {listed(parts, 4)}."]
 
 
 def scenario_name(rows: pd.DataFrame, scenario: Scenario) -> str:
@@ -285,7 +311,7 @@ def _groups(
 ) -> list[_Group]:
     """Results gathered under the bars they belong to; with `each` every result is a bar of its own."""
     values = floats(rows[column])
-    guesses = benchmarks_estimate.estimates(lane, rows)
+    guesses = benchmarks_estimate.estimates(lane, rows, column)
     gathered: dict[str, list[int]] = {}
     first: dict[str, dict[str, object]] = {}
     for i, row in enumerate(rows.astype(object).to_dict("records")):
@@ -399,7 +425,8 @@ def _bound(
     scope = selected.scope
     if "unit" in scope:
         scope = scope[scope["unit"].isin(rows["unit"].unique()).to_numpy(dtype=bool)]
-    reach = [guess.high for guess in benchmarks_estimate.estimates(selected.lane, scope) if guess]
+    guesses = benchmarks_estimate.estimates(selected.lane, scope, measure.column)
+    reach = [guess.high for guess in guesses if guess]
     return float(np.nanmax([*floats(scope[measure.column]), *reach, largest]))
 
 

@@ -49,12 +49,16 @@ class Speeds:
 
 
 def speeds(
-    load: workload.Workload, gpus: Sequence[workload.PinnedGpu] | None = None, users: Any = None
+    load: workload.Workload,
+    gpus: Sequence[workload.PinnedGpu] | None = None,
+    users: Any = None,
+    streamed: bool = True,
 ) -> Speeds | str:
     """Speed of the workload on these GPUs (those pinned when None), or why there is none at all.
 
     One vectorised call for any mix of GPUs and counts: give `workload.pinned(gpu_id, boards)` for each pair.
-    `users` replaces the scenario's concurrency. A GPU on which the model does not fit or cannot run is NaN.
+    `users` replaces the scenario's concurrency; `streamed` is False for offline batches. A GPU on which the
+    model does not fit or cannot run is NaN.
     """
     chosen = tuple(load.pinned if gpus is None else gpus)
     s = load.scenario
@@ -109,6 +113,7 @@ def speeds(
         resident,
         split,
         step_tokens,
+        float(streamed),
     )
     return Speeds(chosen, speed, split, fleet, tuple(refused), engine, _assumptions(engine, speed))
 
