@@ -26,11 +26,18 @@ FLOOR_APP = Path(__file__).with_name("floor_app.py")
 APP = Path(__file__).resolve().parents[2] / "app.py"
 QUIET_MS = 500
 
-# Times every change of the document; `lastChange` is what the measurements read.
+# Times every change of the document and of the components in it; `lastChange` is what the measurements read.
 WATCH = """() => {
   window.lastChange = performance.now();
-  new MutationObserver(() => { window.lastChange = performance.now(); })
-    .observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true});
+  window.watching ??= new MutationObserver(() => { window.lastChange = performance.now(); });
+  const everything = {subtree: true, childList: true, attributes: true, characterData: true};
+  const watch = root => root.querySelectorAll('*').forEach(e => {
+    if (!e.shadowRoot) return;
+    window.watching.observe(e.shadowRoot, everything);
+    watch(e.shadowRoot);
+  });
+  window.watching.observe(document.body, everything);
+  watch(document);
 }"""
 IDLE = """quiet => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && performance.now() - window.lastChange > quiet"""
@@ -43,6 +50,7 @@ def settle(page: Page) -> None:
 
 def release_ms(page: Page, press: Callable[[], None]) -> float:
     """From the release of a control to the last change it causes [ms]."""
+    page.evaluate(WATCH)
     settle(page)
     start = page.evaluate("performance.now()")
     press()
@@ -119,7 +127,73 @@ def drag(page: Page, selector: str, seconds: float = 2.0) -> dict[str, float]:
     }
 
 
-def measure(runs: int) -> dict[str, object]:
+Press = Callable[[Page, int], None]
+
+
+def arrows(selector: str) -> Press:
+    """A slider one stop to the left, then to the right, by keyboard."""
+
+    def press(page: Page, turn: int) -> None:
+        page.locator(selector).first.focus()
+        page.keyboard.press("ArrowRight" if turn % 2 else "ArrowLeft")
+
+    return press
+
+
+def steps(label: str) -> Press:
+    """A number one step up, then down, by keyboard."""
+
+    def press(page: Page, turn: int) -> None:
+        page.get_by_role("spinbutton", name=label).first.focus()
+        page.keyboard.press("ArrowDown" if turn % 2 else "ArrowUp")
+
+    return press
+
+
+def choices(*names: str) -> Press:
+    """One of two buttons of a group, then the other."""
+
+    def press(page: Page, turn: int) -> None:
+        page.get_by_role("radio", name=names[turn % 2], exact=True).first.click()
+
+    return press
+
+
+SCRUBBER = "input[type=range][data-scrubber]"
+CHART = ".js-plotly-plot .main-svg"
+FLOOR_SLIDER = "input[type=range]"
+# page: (address, what must be seen first, what is pressed)
+PAGES: dict[str, tuple[str, str, Press]] = {
+    "fit": ("/", SCRUBBER, arrows(SCRUBBER)),
+    "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER)),
+    "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER)),
+    "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
+    "cost": ("/cost", "input[aria-label='Share of the hours in use']", steps("Share of the hours in use")),
+    "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
+    "accuracy": ("/accuracy?off=gpu", CHART, choices("By engine", "By GPU")),
+}
+
+
+def release(browser: Browser, app_url: str, floor_url: str, name: str, runs: int) -> dict[str, float]:
+    """Medians of one page and of the floor, pressed alternately [ms]."""
+    path, sight, press = PAGES[name]
+    floor_press = arrows(FLOOR_SLIDER)
+    times: dict[str, list[float]] = {"app": [], "floor": []}
+    with fresh(browser) as app, fresh(browser) as floor:
+        for page, url, seen in ((app, app_url + path, sight), (floor, floor_url, FLOOR_SLIDER)):
+            page.goto(url)
+            page.locator(seen).first.wait_for(state="attached", timeout=60_000)
+            page.wait_for_timeout(2000)  # the heavy views follow the first sight
+        for turn in range(runs):
+            times["app"].append(release_ms(app, lambda: press(app, turn)))  # noqa: B023
+            times["floor"].append(release_ms(floor, lambda: floor_press(floor, turn)))  # noqa: B023
+    medians = {
+        kind: statistics.median(values[2:]) for kind, values in times.items()
+    }  # the first ones warm up
+    return medians | {"ratio": medians["app"] / medians["floor"]}
+
+
+def measure(runs: int, pages: list[str]) -> dict[str, object]:
     """All figures of the bench, alternating the app and the floor."""
     with (
         running(APP) as app_url,
@@ -130,48 +204,27 @@ def measure(runs: int) -> dict[str, object]:
         sights = {"app": (app_url, "[data-verdict]"), "floor": (floor_url, ".js-plotly-plot .barlayer")}
         for url, selector in sights.values():
             first_ms(browser, url, selector)  # warms the server
-        first: dict[str, list[float]] = {"app": [], "floor": []}
+        times: dict[str, list[float]] = {"app": [], "floor": []}
         for _ in range(runs):
             for name, (url, selector) in sights.items():
-                first[name].append(first_ms(browser, url, selector))
-
-        release: dict[str, list[float]] = {"app": [], "floor": []}
-        with fresh(browser) as app, fresh(browser) as floor:
-            for page, url, selector in (
-                (app, app_url, "input[type=range][data-scrubber]"),
-                (floor, floor_url, "input[type=range]"),
-            ):
-                page.goto(url)
-                page.locator(selector).first.wait_for(state="attached", timeout=60_000)
-                page.evaluate(WATCH)
-                settle(page)
-            for run in range(runs * 4):
-                key = "ArrowRight" if run % 2 else "ArrowLeft"
-                for name, page, selector in (
-                    ("app", app, "input[type=range][data-scrubber]"),
-                    ("floor", floor, "input[type=range]"),
-                ):
-                    slider = page.locator(selector).first
-                    slider.focus()
-                    release[name].append(
-                        release_ms(page, lambda page=page, key=key: page.keyboard.press(key))
-                    )
-            dragged = drag(app, "input[type=range][data-scrubber]")
+                times[name].append(first_ms(browser, url, selector))
+        first = {name: statistics.median(values) for name, values in times.items()}
+        first["ratio"] = first["app"] / first["floor"]
+        released = {name: release(browser, app_url, floor_url, name, runs * 4) for name in pages}
+        with fresh(browser) as page:
+            page.goto(app_url)
+            dragged = drag(page, SCRUBBER)
         browser.close()
-    medians = {
-        kind: {name: statistics.median(values) for name, values in figures.items()}
-        for kind, figures in (("first_ms", first), ("release_ms", release))
-    }
-    for figures in medians.values():
-        figures["ratio"] = figures["app"] / figures["floor"]
-    return {**medians, "drag": dragged}
+    return {"first_ms": first, "release_ms": released, "drag": dragged}
 
 
 def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=8)
-    print(json.dumps(measure(parser.parse_args().runs), indent=2))  # noqa: T201
+    parser.add_argument("--pages", nargs="*", default=list(PAGES), choices=list(PAGES))
+    given = parser.parse_args()
+    print(json.dumps(measure(given.runs, given.pages), indent=2))  # noqa: T201
 
 
 if __name__ == "__main__":
