@@ -14,7 +14,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
-from pages.ui import controls, copy_link, cost_controls, state, training_controls, warm
+from pages.ui import controls, copy_link, cost_controls, cost_fields, state, training_controls, training_tracks, warm
 
 PAGES_FOLDER = Path(__file__).parents[1]
 
@@ -50,7 +50,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="Does my model fit?",
         help="Memory per GPU for a model, a context and a number of users",
         sidebar=training_controls.fit_sidebar,
-        live=lambda scenario: ("ctx", "users", "map") if scenario.task == "serve" else (),
+        live=lambda scenario: training_tracks.LIVE.get(scenario.task, ("ctx", "users", "map")),
     ),
     PageSpec(
         "compare",
@@ -65,7 +65,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="What does it cost?",
         help="Cost per token, month, fine-tune and training run; rent or buy",
         sidebar=cost_controls.sidebar,
-        live=lambda _: ("cost", "price", "buy", "cgpu", "lost", "small", "wage"),
+        live=cost_fields.live,
     ),
     PageSpec(
         "benchmarks",

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import MAX_MICRO_BATCH, MAX_MODEL_LEN, MAX_TRAIN_GPUS, MAX_TRAIN_TOKENS, Scenario
+from calculators.scenario import MAX_MICRO_BATCH, MAX_MODEL_LEN, MAX_TRAIN_TOKENS, Scenario
 from gpu_data.training import training_tables
 from pages.ui import controls, state
 from pages.ui.training_load import METHOD_NAMES, Choices
@@ -68,7 +68,6 @@ def work(scenario: Scenario) -> None:
         _run()
     else:
         _data()
-    _sizes(chosen)
 
 
 def method(scenario: Scenario) -> None:
@@ -96,7 +95,7 @@ def _choice(
 
 
 def _data() -> None:
-    """What a fine-tune goes through."""
+    """What a fine-tune goes through; sequence length and micro-batch stand beside the verdict."""
     state.control(
         st.segmented_control,
         "Method",
@@ -113,7 +112,7 @@ def _data() -> None:
 
 
 def _run() -> None:
-    """How far a training run goes, on how many GPUs, until when."""
+    """How far a training run goes, until when; sequence length and GPUs stand beside the verdict."""
     with st.container(horizontal=True):
         state.control(
             st.number_input,
@@ -125,7 +124,14 @@ def _run() -> None:
             step=100.0,
             format="%g",
         )
-        _number("GPUs", "train_gpus", min_value=1, max_value=MAX_TRAIN_GPUS, step=8)
+        _number(
+            "Micro-batch",
+            "micro_batch",
+            min_value=1,
+            max_value=MAX_MICRO_BATCH,
+            step=1,
+            help="Sequences on one GPU at the same time.",
+        )
     _number(
         "Finish in (days)",
         "deadline_days",
@@ -136,21 +142,6 @@ def _run() -> None:
         placeholder="no deadline",
         help="Gives the number of each GPU that finishes in time.",
     )
-
-
-def _sizes(chosen: Choices) -> None:
-    """The two sizes that activations grow with."""
-    usual = Choices(chosen.scenario.model_copy(update={"seq_len": None})).seq_len
-    with st.container(horizontal=True):
-        _number("Sequence length", "seq_len", f"{usual:,}", min_value=1, max_value=MAX_MODEL_LEN, step=512)
-        _number(
-            "Micro-batch",
-            "micro_batch",
-            min_value=1,
-            max_value=MAX_MICRO_BATCH,
-            step=1,
-            help="Sequences on one GPU at the same time.",
-        )
 
 
 def _unset(chosen: Choices, **fields: Any) -> Choices:

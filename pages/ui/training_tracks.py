@@ -23,6 +23,7 @@ from pages.ui.training_load import TrainingLoad
 SEQ_STOPS = tuple(256 * 2**octave * half // 2 for octave in range(10) for half in (2, 3))  # 256 to 196,608
 MICRO_STOPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GPU_STOPS = (1, 2, 4, *(8 * 2**octave * half // 2 for octave in range(13) for half in (2, 3)))  # to 49,152
+LIVE = {"finetune": ("seq", "micro", "map"), "train": ("seq", "tgpus", "map")}  # parameters of this page
 FIELDS = {
     "finetune": {"context": "seq_len", "users": "micro_batch"},
     "train": {"context": "seq_len", "users": "train_gpus"},
@@ -49,6 +50,7 @@ class Axis:
     stops: tuple[int, ...]
     current: int
     ticks: tuple[int, ...]
+    step: int = 1
 
     @property
     def index(self) -> int:
@@ -93,10 +95,11 @@ def axes(load: TrainingLoad) -> tuple[Axis, Axis]:
         with_stop(SEQ_STOPS, load.seq_len),
         load.seq_len,
         (512, 2048, 8192, 32768, 131072),
+        512,
     )
     if load.trains:
         stops = with_stop(GPU_STOPS, s.train_gpus)
-        return first, Axis("GPUs", "GPU", stops, s.train_gpus, (1, 8, 64, 512, 4096, 32768))
+        return first, Axis("GPUs", "GPU", stops, s.train_gpus, (1, 8, 64, 512, 4096, 32768), 8)
     stops = with_stop(MICRO_STOPS, min(s.micro_batch, MAX_MICRO_BATCH))
     return first, Axis("Micro-batch per GPU", "sequence", stops, s.micro_batch, (1, 4, 16, 64))
 
@@ -277,6 +280,10 @@ def track(
     needed = _gib(at.many.needed_bytes)
     return {
         "label": axis.label,
+        "exact": axis.label,
+        "unit": f"{axis.noun}s",
+        "step": axis.step,
+        "most": axis.stops[-1],
         "stops": list(axis.stops),
         "texts": texts,
         "index": axis.index,

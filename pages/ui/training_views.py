@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,13 +17,21 @@ from calculators.memory import FITS, GpuMemory
 from calculators.scenario import Scenario
 from gpu_data.accuracy import accuracy_frame
 from gpu_data.training import finetune_runs, training_runs, training_tables
-from pages.ui import catalogue, plain_table, scrubber, state, training_tracks, words, workload
+from pages.ui import (
+    catalogue,
+    plain_table,
+    scrubber,
+    state,
+    training_report,
+    training_tracks,
+    words,
+    workload,
+)
 from pages.ui.link import code
 from pages.ui.training_changes import first_changes
 from pages.ui.training_load import METHOD_NAMES, Runs, TrainingLoad, load, split_words
 
 MOST_FINETUNES = 20  # measured fine-tunes shown
-_ROWS_PX = 9  # of the table of published runs, before it scrolls
 
 
 def page(scenario: Scenario) -> None:
@@ -38,18 +47,45 @@ def page(scenario: Scenario) -> None:
         st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
         return
     cautions(found)
-    scrubber.draw(live.data, training_tracks.FIELDS[found.task], f"scrubber-{found.task}")
-    badges(found)
+    scrubber.draw(live.data, training_tracks.FIELDS[found.task])
+    draw(found, live.verdict_gpu, scrubber.drawn())
+
+
+def draw(found: TrainingLoad, best: workload.PinnedGpu | None, whole: bool) -> None:
+    """The report below the verdict; `whole` is False while only the verdict is to be seen first."""
     runs = found.runs()
-    changes(found, runs)
-    if not scrubber.drawn():
-        return
-    if found.pinned:
-        times(found, runs)
-    gpu = detail_gpu(found, live.verdict_gpu)
-    if gpu is not None:
-        computed(found, gpu, runs)
-    published(found)
+    rows, fields_of = changes(found, runs)
+
+    def apply(gpu: Any) -> None:
+        if gpu in fields_of:
+            state.put(**fields_of[gpu])
+
+    def show(choice: Any) -> None:
+        gpu = choice.get("gpu") if isinstance(choice, dict) else None
+        if isinstance(gpu, str) and (not gpu or gpu in found.scenario.gpus):
+            state.put(map_gpu=gpu)
+
+    data = {
+        "chosen": chosen(found),
+        "changes": rows,
+        "views": views(found, runs, best) if whole else None,
+    }
+    training_report.draw(data, {"apply": apply, "detail": show})
+
+
+def views(found: TrainingLoad, runs: Runs, best: workload.PinnedGpu | None) -> dict[str, Any]:
+    """What stands below the changes."""
+    published = published_rows(found)
+    if best is None:
+        return {"times": None, "detail": None, "terms": None, "published": published}
+    own = next((gpu for gpu in found.pinned if gpu.id == found.scenario.map_gpu), None)
+    names = [["", "The one of the verdict"], *([gpu.id, gpu.name] for gpu in found.pinned)]
+    return {
+        "times": times(found, runs),
+        "detail": {"options": names, "chosen": own.id if own else ""},
+        "terms": computed(found, own or best, runs),
+        "published": published,
+    }
 
 
 def cautions(found: TrainingLoad) -> None:
@@ -65,10 +101,10 @@ def cautions(found: TrainingLoad) -> None:
         st.info(f"Assumed about your config:\n\n{lines}")
 
 
-def badges(found: TrainingLoad) -> None:
-    """The choices in force in one line, for a phone whose sidebar is shut; usual ones as well."""
+def chosen(found: TrainingLoad) -> list[str]:
+    """The choices in force in a few words each, for a phone whose sidebar is shut; usual ones as well."""
     run = found.run
-    chosen = [
+    said = [
         METHOD_NAMES[found.method] if not found.trains else f"{words.large(found.tokens)} tokens",
         found.optimizer.label,
         found.precision.label,
@@ -77,56 +113,42 @@ def badges(found: TrainingLoad) -> None:
     ]
     if found.method != "full":
         targets = ", ".join(run.targets or found.framework.lora_targets)
-        chosen.insert(1, f"rank {run.rank} on {targets}")
+        said.insert(1, f"rank {run.rank} on {targets}")
+    if not found.trains:
+        said.append(words.count(found.boards, "GPU") + " of each kind")
     if found.scenario.fused_loss != "auto":
-        chosen.append({"on": "fused loss", "off": "all logits at once"}[found.scenario.fused_loss])
+        said.append({"on": "fused loss", "off": "all logits at once"}[found.scenario.fused_loss])
     if found.scenario.offload != "none":
-        chosen.append(f"CPU offload: {found.scenario.offload}")
+        said.append(f"CPU offload: {found.scenario.offload}")
     if not run.flash_attention:
-        chosen.append("no flash attention")
-    st.markdown(" ".join(f":gray-badge[{text}]" for text in chosen))
+        said.append("no flash attention")
+    return said
 
 
-def changes(found: TrainingLoad, runs: Runs) -> None:
-    """For each pinned GPU that is too small: the first single change that makes it fit."""
+def changes(found: TrainingLoad, runs: Runs) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """For each pinned GPU that is too small the first single change that makes it fit, and its fields."""
     small = [i for i in range(len(runs.gpus)) if runs.verdict[i] != FITS or runs.refused[i]]
-    if not small:
-        return
     possible = [i for i in small if runs.refused[i] is None]
     verdicts = [int(runs.verdict[i]) for i in possible]
-    found_changes = dict(
-        zip(possible, first_changes(found, [runs.gpus[i] for i in possible], verdicts), strict=True)
-    )
-    st.header("What would make it fit", anchor=False)
+    able = dict(zip(possible, first_changes(found, [runs.gpus[i] for i in possible], verdicts), strict=True))
+    rows, fields_of = [], {}
     for i in small:
-        gpu, change = runs.gpus[i], found_changes.get(i)
-        with st.container(
-            horizontal=True, wrap=False, vertical_alignment="center", gap="small", key=f"change-{gpu.id}"
-        ):
-            if reason := runs.refused[i]:
-                st.markdown(f"**{gpu.title}:** not possible: {words.plain(reason)}")
-                continue
-            if change is None:
-                st.markdown(f"**{gpu.title}:** no single change is enough.")
-                continue
+        gpu, change = runs.gpus[i], able.get(i)
+        text = f"not possible: {runs.refused[i]}" if runs.refused[i] else "no single change is enough."
+        if change is not None:
             side = "to spare" if change.headroom_bytes >= 0 else "short"
-            spare = f"{words.gib(abs(change.headroom_bytes))} {side}"
-            then = f"then {spare}" if change.verdict == FITS else f"then tight, {spare}"
-            st.markdown(f"**{gpu.title}:** {change.label}, {then}")
-            st.button(
-                "Apply",
-                key=f"apply-{gpu.id}",
-                help=f"Change the scenario: {change.label}",
-                on_click=state.put,
-                kwargs=change.fields,
-            )
+            then = "then" if change.verdict == FITS else "then tight,"
+            text = f"{change.label}, {then} {words.gib(abs(change.headroom_bytes))} {side}"
+            fields_of[gpu.id] = change.fields
+        rows.append({"gpu": gpu.id, "title": gpu.title, "text": text, "able": change is not None})
+    return rows, fields_of
 
 
 def _band(value: float, low: float, high: float) -> str:
     return f"{words.three(value)} ({words.three(low)} to {words.three(high)})"
 
 
-def times(found: TrainingLoad, runs: Runs) -> None:
+def times(found: TrainingLoad, runs: Runs) -> dict[str, Any]:
     """Speed, time and energy on every pinned GPU, and how many meet the deadline."""
     deadline = found.scenario.deadline_days if found.trains else None
     titles = ["GPUs", "Tokens/s per GPU", "MFU", "Time", "GPU-hours", "Energy"]
@@ -156,9 +178,7 @@ def times(found: TrainingLoad, runs: Runs) -> None:
         if deadline:
             cells.append(_enough(needed[i]))
         rows.append([*cells, split_words(way) if way else "not possible"])
-    st.header("How long it takes", anchor=False)
-    plain_table.draw(
-        "times",
+    return plain_table.table(
         f"{found.work}: {words.large(found.tokens)} tokens in all. Ranges hold 80 % of what was measured.",
         titles,
         rows,
@@ -211,48 +231,36 @@ def time_notes(found: TrainingLoad, runs: Runs, deadline: float | None) -> list[
     return notes
 
 
-def detail_gpu(found: TrainingLoad, best: workload.PinnedGpu | None) -> workload.PinnedGpu | None:
-    """The GPU that the computation is shown for: the reader's choice, else the one of the verdict."""
-    if best is None:
-        return None
-    names = {"": "The one of the verdict"} | {gpu.id: gpu.name for gpu in found.pinned}
-    state.control(
-        st.selectbox, "GPU shown in detail", "map_gpu", options=list(names), format_func=names.__getitem__
-    )
-    return next((gpu for gpu in found.pinned if gpu.id == found.scenario.map_gpu), best)
-
-
-def computed(found: TrainingLoad, gpu: workload.PinnedGpu, runs: Runs) -> None:
+def computed(found: TrainingLoad, gpu: workload.PinnedGpu, runs: Runs) -> dict[str, Any]:
     """Every term of the memory estimate with its formula and the numbers put in."""
-    st.header("How this was computed", anchor=False)
     i = next(i for i, one in enumerate(runs.gpus) if one.id == gpu.id)
     way = runs.ways[i]
     if way is None or runs.refused[i]:
-        st.info(f"Not possible on {gpu.title}: {words.plain(runs.refused[i] or 'no split exists')}")
-        return
+        why = runs.refused[i] or "no split exists"
+        return {"impossible": f"Not possible on {gpu.title}: {why}", "table": None}
     tables = training_tables()
     band = tables.bands["peak_gib_per_gpu"]
     memory = GpuMemory(gpu.name, gpu.capacity_bytes, gpu.basis, gpu.unified)
     report = training.estimate(way, memory, dict(tables.constants), band)
     moment = training.MOMENTS[int(report.moment)]
     needed = float(report.needed_bytes)
-    plain_table.draw(
-        "training-terms",
+    table = plain_table.table(
         f"{gpu.title}: the GPU that holds most, {split_words(way)}.",
         ("Term", "GiB", "Formula", "With numbers", "Source"),
         [
             (term.name, f"{float(term.bytes) / words.GIB:,.3f}", term.formula, term.substituted, term.source)
             for term in report.terms
         ],
-        (
+        [
             f"Needed at the fullest moment, {_MOMENTS[moment]}: {words.gib(needed)} "
             f"of {words.gib(gpu.capacity_bytes)}.",
             f"Error band of the need: {words.gib(needed * (1 + band.low))} to "
-            f"{words.gib(needed * (1 + band.high))}, in which 80 % of {band.rows} "
-            "measured peaks lay. “Tight” means that the capacity lies inside.",
+            f"{words.gib(needed * (1 + band.high))}, in which 80 % of {band.rows} measured peaks lay. "
+            "“Tight” means that the capacity lies inside.",
             *(f"Assumed: {words.cut(text, words.MOST_SAID)}" for text in report.assumptions),
-        ),
+        ],
     )
+    return {"impossible": "", "table": table}
 
 
 _MOMENTS = {
@@ -262,56 +270,74 @@ _MOMENTS = {
 }
 
 
-@cache
-def _published_runs() -> pd.DataFrame:
-    """Published whole runs beside their prediction."""
+@dataclass(frozen=True)
+class Row:
+    """One published or measured run as shown, and what it is found by."""
+
+    cells: tuple[str, ...]
+    size: float  # billion parameters
+    method: str = ""
+
+
+_RUN_TITLES = ("Run", "GPU-hours", "Predicted", "80 % range", "Off", "GPUs", "Tokens", "Source")
+_PEAK_TITLES = ("Model", "GiB", "Predicted", "80 % range", "Off", "GPUs", "Kind", "Setup", "Source")
+_NUMBERS = (1, 2, 3, 4)  # columns of figures in both
+
+
+def _rows_of(table: str, quantity: str) -> list[Any]:
     frame = accuracy_frame()
-    frame = frame[
-        (frame["table"] == "training") & (frame["quantity"] == "gpu_hours") & frame["refused"].isna()
-    ]
-    frame = frame[frame["part"] == "counted"]
-    runs = {row["id"]: row for row in training_runs()}
-    return pd.DataFrame(
-        {
-            "Run": [f"{runs[i]['run']} ({runs[i]['org']})" for i in frame["id"]],
-            "GPU-hours": frame["measured"].astype(float).round(0).to_numpy(),
-            "Predicted": frame["predicted"].astype(float).round(0).to_numpy(),
-            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
-            "Source": frame["source_url"].astype(str).to_numpy(),
-            "80 % range": [
-                f"{low:,.0f} to {high:,.0f}" for low, high in zip(frame["low"], frame["high"], strict=True)
-            ],
-            "GPUs": [_on(row) for row in frame.itertuples()],
-            "Tokens": [_tokens(runs[i]["tokens_b"]) for i in frame["id"]],
-            "size": [_size(runs[i]) for i in frame["id"]],
-        }
+    frame = frame[(frame["table"] == table) & (frame["quantity"] == quantity) & frame["refused"].isna()]
+    return list(frame.itertuples())
+
+
+def _figures(row: Any, form: str) -> tuple[str, ...]:
+    """Measured, predicted, range and error of a row of the accuracy tables."""
+    return (
+        format(row.measured, form),
+        format(row.predicted, form),
+        f"{row.low:{form}} to {row.high:{form}}",
+        f"{row.error_pct:+.0f} %",
     )
 
 
 @cache
-def _measured_finetunes() -> pd.DataFrame:
+def _published_runs() -> tuple[Row, ...]:
+    """Published whole runs beside their prediction."""
+    runs = {row["id"]: row for row in training_runs()}
+    return tuple(
+        Row(
+            (
+                f"{runs[row.id]['run']} ({runs[row.id]['org']})",
+                *_figures(row, ",.0f"),
+                _on(row),
+                _tokens(runs[row.id]["tokens_b"]),
+                str(row.source_url),
+            ),
+            _size(runs[row.id]),
+        )
+        for row in _rows_of("training", "gpu_hours")
+        if row.part == "counted"
+    )
+
+
+@cache
+def measured_finetunes() -> tuple[Row, ...]:
     """Measured peaks of fine-tuning beside their prediction."""
-    frame = accuracy_frame()
-    frame = frame[
-        (frame["table"] == "finetune") & (frame["quantity"] == "peak_gib_per_gpu") & frame["refused"].isna()
-    ]
     runs = {row["id"]: row for row in finetune_runs()}
-    return pd.DataFrame(
-        {
-            "Model": frame["model"].astype(str).to_numpy(),
-            "Method": [runs[i]["method"] for i in frame["id"]],
-            "Measured GiB": frame["measured"].astype(float).round(1).to_numpy(),
-            "Predicted": frame["predicted"].astype(float).round(1).to_numpy(),
-            "Off %": frame["error_pct"].astype(float).round(0).to_numpy(),
-            "Source": frame["source_url"].astype(str).to_numpy(),
-            "80 % range": [
-                f"{low:,.1f} to {high:,.1f}" for low, high in zip(frame["low"], frame["high"], strict=True)
-            ],
-            "Kind": [runs[i]["kind"] for i in frame["id"]],
-            "GPUs": [_on(row) for row in frame.itertuples()],
-            "Setup": [_setup(runs[i]) for i in frame["id"]],
-            "size": [_size(runs[i]) for i in frame["id"]],
-        }
+    return tuple(
+        Row(
+            (
+                str(row.model),
+                *_figures(row, ",.1f"),
+                _on(row),
+                runs[row.id]["kind"],
+                _setup(runs[row.id]),
+                str(row.source_url),
+            ),
+            _size(runs[row.id]),
+            runs[row.id]["method"].lower(),
+        )
+        for row in _rows_of("finetune", "peak_gib_per_gpu")
     )
 
 
@@ -339,38 +365,27 @@ def _setup(row: Any) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def published(found: TrainingLoad) -> None:
+def published_rows(found: TrainingLoad) -> dict[str, Any] | None:
     """What others measured, the models nearest in size first, beside what is predicted for their setup."""
-    size = params_total(found.architecture) / 1e9
+    size = np.log(params_total(found.architecture) / 1e9)
     if found.trains:
-        title, frame = "Published training runs", _published_runs()
+        title, titles, rows = "Published training runs", _RUN_TITLES, _published_runs()
         said = (
             "GPU-hours as published beside what is predicted from model, tokens and GPUs; none was fitted to."
         )
     else:
-        title, frame = f"Measured {METHOD_NAMES[found.method]} runs", _measured_finetunes()
-        frame = frame[frame["Method"].str.lower().str.startswith(found.method)]
+        title, titles = f"Measured {METHOD_NAMES[found.method]} runs", _PEAK_TITLES
+        rows = tuple(row for row in measured_finetunes() if row.method.startswith(found.method))
         said = (
             "Peak memory of one GPU beside what is predicted for the same setup; “Kind” says who states it."
         )
-    if frame.empty:
-        return
-    order = (np.log(frame["size"]) - np.log(size)).abs().sort_values(kind="stable").index
-    shown = frame.loc[order].head(None if found.trains else MOST_FINETUNES).drop(columns="size")
-    st.header(title, anchor=False)
-    st.caption(f"{said} Models nearest in size to yours first; all others on the page How far off?.")
-    make = st.column_config
-    st.dataframe(
-        shown,
-        key=f"published-{found.task}",
-        hide_index=True,
-        placeholder="–",
-        height=36 + 35 * min(len(shown), _ROWS_PX) + 3,
-        column_config={
-            "GPU-hours": make.NumberColumn("GPU-hours", format="localized", help="As published"),
-            "Predicted": make.NumberColumn("Predicted", format="localized"),
-            "Off %": make.NumberColumn("Off %", format="%+.0f"),
-            "Source": make.LinkColumn("Source", display_text="open"),
-        },
-        alt=f"{title}: published and predicted, with sources",
-    )
+    order = sorted(rows, key=lambda row: (np.isnan(row.size), abs(np.log(row.size) - size)))
+    if not order:
+        return None
+    return {
+        "title": title,
+        "note": f"{said} Models nearest in size to yours first; all others on the page How far off?.",
+        "titles": titles,
+        "numbers": _NUMBERS,
+        "rows": [row.cells for row in (order if found.trains else order[:MOST_FINETUNES])],
+    }

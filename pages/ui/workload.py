@@ -42,7 +42,7 @@ class PinnedGpu:
     @property
     def title(self) -> str:
         """Count and name."""
-        return f"{self.devices} × {self.name}"
+        return f"{self.devices:,} × {self.name}"
 
 
 @cache

@@ -18,11 +18,14 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
+CSS = "\n".join((_text("report.css"), plain_table.CSS))
+SCRIPT = "\n".join((plain_table.SCRIPT, _text("parts.js")))  # defines changes, choices and what they need
+
 _component = st.components.v2.component(
     "headroom.report",
     html=_text("report.html"),
-    css="\n".join((_text("report.css"), _text("grid.css"), plain_table.CSS)),
-    js="\n".join((plain_table.SCRIPT, _text("grid.js"), _text("report.js"))),
+    css="\n".join((CSS, _text("grid.css"))),
+    js="\n".join((SCRIPT, _text("grid.js"), _text("report.js"))),
 )
 
 

@@ -1,0 +1,57 @@
+// What stands below the verdict of a fine-tune or a training run: changes that make it fit, times, formulas and
+// what others measured. One component, because every Streamlit element costs a redraw of its own.
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".report");
+  const part = (name) => root.querySelector(`[data-${name}]`);
+
+  lines(part("chosen"), data.chosen.length, () => make("span", part("chosen"))).forEach((item, i) => write(item, data.chosen[i]));
+  changes(part("changes"), data.changes, (gpu) => setTriggerValue("apply", gpu));
+
+  part("views").hidden = !data.views;
+  if (!data.views) return;
+  const { times, detail, terms, published } = data.views;
+  part("times").hidden = part("terms").hidden = root.querySelector(".detail").hidden = !times;
+  if (times) {
+    plainTable(part("times").querySelector(".plain"), times);
+    choices(root.querySelector("select"), detail, (gpu) => setTriggerValue("detail", { gpu }));
+    const [told, table] = [part("terms").querySelector(".soft"), part("terms").querySelector(".plain")];
+    write(told, terms.impossible);
+    table.hidden = !terms.table;
+    if (terms.table) plainTable(table, terms.table);
+  }
+  part("published").hidden = !published;
+  if (published) sourced(part("published"), published);
+}
+
+// Rows whose last cell is the address of their source; `numbers` names the columns of figures.
+function sourced(section, { title, note, titles, numbers, rows }) {
+  write(section.querySelector("h2"), title);
+  write(section.querySelector(".soft"), note);
+  const frame = section.querySelector(".rows");
+  frame.setAttribute("aria-label", `${title}, scrollable`);
+  const table = frame.querySelector("table");
+  const figure = (cell, k) => cell.toggleAttribute("data-number", numbers.includes(k));
+  const [head] = lines(table.tHead, 1, () => make("tr", table.tHead));
+  lines(head, titles.length, () => make("th", head, { scope: "col" })).forEach((cell, k) => {
+    write(cell, titles[k]);
+    figure(cell, k);
+  });
+  const body = table.tBodies[0];
+  lines(body, rows.length, () => make("tr", body)).forEach((row, i) => {
+    const texts = rows[i];
+    const last = texts.length - 1;
+    const add = () => (row.children.length ? make("td", row) : make("th", row, { scope: "row" }));
+    lines(row, texts.length, add).forEach((cell, k) => {
+      if (k < last) {
+        write(cell, texts[k]);
+        figure(cell, k);
+        return;
+      }
+      const link = cell.querySelector("a") ?? make("a", cell, { target: "_blank", rel: "noopener noreferrer" }, "open");
+      if (link.getAttribute("href") !== texts[k]) {
+        link.setAttribute("href", texts[k]);
+        link.setAttribute("aria-label", `Source of ${texts[0]}`);
+      }
+    });
+  });
+}
