@@ -1,73 +1,59 @@
-"""The controls of the Cost page: what is asked in the sidebar, presets and people's time on the page."""
+"""The controls of the Cost page: model, method and payment in the sidebar, task and presets on the page."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from calculators.scenario import MAX_MODEL_LEN, Scenario
+from calculators.scenario import Scenario
 from pages.ui import controls, cost_text, price_load, state, training_controls
 from pages.ui.cost_presets import PRESETS, PUT_BACK
+from pages.ui.training_load import METHOD_NAMES
 
 
 def sidebar(scenario: Scenario) -> None:
-    """Model and work by task, then what it is paid with."""
+    """Model and method by task, then what it is paid with; the numbers of the work stand on the page."""
     controls.model(scenario)
     if scenario.task == "serve":
         controls.formats(scenario)
-        controls.load()
-        _serving()
         controls.engine(scenario)
     else:
-        training_controls.work(scenario)
         if scenario.task == "finetune":
-            _pace()
+            _method()
         training_controls.method(scenario)
     _money(scenario)
 
 
-def _number(label: str, field: str, low: float, high: float, step: float, **options: Any) -> None:
-    state.control(st.number_input, label, field, min_value=low, max_value=high, step=step, **options)
+def _number(label: str, field: str, low: float, high: float, step: float, help: str) -> None:
+    state.control(st.number_input, label, field, min_value=low, max_value=high, step=step, help=help)
 
 
-def _serving() -> None:
-    with st.container(horizontal=True):
-        _number("Prompt tokens", "prompt_tokens", 1, MAX_MODEL_LEN, 256, help="Read per request.")
-        _number("Answer tokens", "output_tokens", 1, MAX_MODEL_LEN, 64, help="Written per request.")
-    _number(
-        "Least tokens/s for each user",
-        "least_tokens_per_s",
-        0.0,
-        10_000.0,
-        1.0,
-        help="Slower setups do not count as serving. People read 5 to 10 tokens a second.",
+def _method() -> None:
+    state.control(
+        st.segmented_control,
+        "Method",
+        "method",
+        options=list(METHOD_NAMES),
+        format_func=lambda method: METHOD_NAMES[method].removesuffix(" fine-tuning"),
+        required=True,
     )
-
-
-def _pace() -> None:
-    """How often a fine-tune runs, and how long one may take."""
-    with st.container(horizontal=True):
-        _number("Runs a month", "runs_per_month", 0.01, 10_000.0, 1.0, help="Every week is 4.33.")
-        _number("Finish in (days)", "deadline_days", 0.01, 36_500.0, 1.0, placeholder="no deadline")
 
 
 def _money(scenario: Scenario) -> None:
     bases = price_load.BASES
     state.control(st.selectbox, "Paid how", "price_basis", options=list(bases), format_func=bases.__getitem__)
-    if scenario.task == "serve" or scenario.price_basis == price_load.OWN_BASIS:
-        _number(
-            "Share of the hours in use",
-            "busy_share",
-            0.01,
-            1.0,
-            0.05,
-            help="Every hour is paid; in this share of them the GPUs work at the full load.",
-        )
     box = st.expander("Power and ownership", on_change="rerun", key="cost-power")
     if not box.open:
         return
     with box:
+        if scenario.task != "serve":
+            _number(
+                "Share of the hours an owned GPU works",
+                "busy_share",
+                0.01,
+                1.0,
+                0.05,
+                help="Its idle hours are paid as well.",
+            )
         _number("Years of use", "own_years", 0.1, 20.0, 0.5, help="The purchase is spread over them.")
         _number(
             "USD per kWh",

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from datetime import date
 from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import Scenario
-from pages.ui import catalogue, cost_report, cost_text, link, plain_table, price_load, state
+from pages.ui import catalogue, cost_fields, cost_report, cost_text, link, plain_table, price_load, state
 from pages.ui.cost_load import Costs, Option
 from pages.ui.cost_report import Typed, price_table
 
+_REFUSED = "cost-refused"
 _PRICES = {"rent": "price_edits", "buy": "purchase_edits"}
-_PEOPLE = {
-    "lost_hours_per_week": "hours a week",
-    "small_memory_gb": "on cards below, GB",
-    "usd_per_person_hour": "USD for an hour",
-}
 
 
 def edit_price(table: str, gpu: str, usd: float | None) -> None:
@@ -30,18 +24,21 @@ def edit_price(table: str, gpu: str, usd: float | None) -> None:
     kept = tuple(sorted((gpu, usd) for gpu, usd in prices.items() if usd is not None))
     if link.takes(field, kept):
         state.put(**{field: kept})
+    else:
+        _refuse()
 
 
 def type_number(field: str, value: float | None) -> None:
-    """Keep a number about people's time; an emptied field has its default back. A callback."""
-    if field not in _PEOPLE:
-        return
-    default = Scenario.model_fields[field].default
-    if value is not None and not math.isfinite(value):
-        return
-    number: Any = default if value is None else type(default)(value)
-    if link.takes(field, number):
-        state.put(**{field: number})
+    """Keep a number of the work or of people's time. A callback."""
+    if fields := cost_fields.taken(state.last(), field, value):
+        state.put(**fields)
+    else:
+        _refuse()
+
+
+def _refuse() -> None:
+    """Something was typed that is not taken: the browser must be told again what is held."""
+    st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
 
 
 def show(gpu: str) -> None:
@@ -63,13 +60,8 @@ def report(costs: Costs, today: date) -> None:
     rows = cost_text.rows(costs)
     option = _chosen(costs)
     data: dict[str, Any] = {
-        "people": {
-            "legend": "Time that people lose on a card too small: nobody can estimate it for you",
-            "fields": [
-                {"field": field, "label": label, "value": f"{getattr(s, field):g}"}
-                for field, label in _PEOPLE.items()
-            ],
-        },
+        "refused": st.session_state.get(_REFUSED, 0),
+        "groups": cost_fields.groups(s),
         "lead": cost_text.buy_headline(costs),
         "rent": None,
         "buy": None,

@@ -57,10 +57,19 @@ def test_presets_fill_the_fields(page: Page, server: str) -> None:
     settled(page)
     page.get_by_role("button", name="Train with a deadline").click()
     expect(verdict(page)).to_contain_text("done in 30 days", timeout=SLOW_MS)
-    expect(page.get_by_role("spinbutton", name="Finish in (days)")).to_have_value("30")
+    expect(page.get_by_role("spinbutton", name="finish in (days)")).to_have_value("30")
     settled(page)
     page.get_by_role("button", name="Serve 20 users").click()
     expect(verdict(page)).to_contain_text("to 20 users at 8,192 tokens", timeout=SLOW_MS)
+    users = page.get_by_role("spinbutton", name="users at once")
+    expect(users).to_have_value("20")
+    settled(page)
+    users.fill("4")
+    users.press("Enter")
+    expect(verdict(page)).to_contain_text("to 4 users at 8,192 tokens", timeout=SLOW_MS)
+    users.fill("0")
+    users.press("Enter")
+    expect(users).to_have_value("4", timeout=SLOW_MS)  # not a number of users
 
 
 def test_a_name_that_is_pressed_shows_how_its_cost_is_computed(page: Page, server: str) -> None:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.models import model_ids
-from pages.ui import catalogue, cost_draw, link, state
+from pages.ui import catalogue, cost_draw, cost_fields, link, state
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -68,8 +68,8 @@ def test_a_preset_fills_fields_that_stay_open_to_change(name: str) -> None:
     for field, value in {**PUT_BACK, **PRESETS[name].fields}.items():
         assert getattr(scenario, field) == value, field
     drawn = {w.key for w in (*app.number_input, *app.selectbox, *app.get("button_group"))}
-    asked = set(PRESETS[name].fields) - {"gpus"}
-    assert {f"ui-{field}" for field in asked} - drawn == set()
+    on_the_page = {f"ui-{field}" for field in (*cost_fields.WORK[scenario.task], *cost_fields.PEOPLE)}
+    assert {f"ui-{field}" for field in set(PRESETS[name].fields) - {"gpus"}} <= drawn | on_the_page
 
 
 def test_presets_are_sound() -> None:
@@ -157,6 +157,10 @@ def test_a_typed_price_is_kept_when_it_is_one(
         (("small_memory_gb", 80.0), {"small_memory_gb": 80}),
         (("small_memory_gb", float("inf")), {}),
         (("usd_per_person_hour", -1.0), {}),
+        (("concurrency", 20.0), {"concurrency": 20}),
+        (("concurrency", 0.0), {}),
+        (("busy_share", 0.3), {"busy_share": 0.3}),
+        (("train_gpus", 8.0), {}),  # not asked when serving
         (("model", 1.0), {}),
     ],
     ids=str,
@@ -166,3 +170,15 @@ def test_a_typed_number_is_kept_when_it_is_one(
 ) -> None:
     cost_draw.type_number(*told)
     assert put == kept
+
+
+def test_tokens_are_typed_in_billions_and_no_deadline_is_an_empty_box() -> None:
+    train = Scenario(task="train", deadline_days=30)
+    assert cost_fields.taken(train, "train_tokens", 300) == {"train_tokens": 300_000_000_000}
+    assert cost_fields.taken(train, "deadline_days", None) == {"deadline_days": None}
+    assert cost_fields.taken(train, "deadline_days", 0.5) == {"deadline_days": 0.5}
+    work, people = cost_fields.groups(train)
+    assert [field["value"] for field in work["fields"]] == ["1000", "30", "64", "", "1"]
+    assert people["fields"][0]["value"] == "0"
+    assert {"users", "price", "buy", "lost"} <= set(cost_fields.live(Scenario()))
+    assert {"tokens", "days"} <= set(cost_fields.live(train))

@@ -14,7 +14,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
         chosen: (gpu) => setTriggerValue("chosen", { gpu }),
       });
   }
-  people(root.querySelector("fieldset"), data.people, (field, value) => setTriggerValue("entered", { field, value }));
+  for (const group of data.groups)
+    numbers(root.querySelector(`[data-group="${group.name}"]`), group, (field, value) => setTriggerValue("entered", { field, value }));
   const buy = root.querySelector("[data-buy]");
   buy.hidden = !data.buy;
   write(buy.querySelector("p"), data.lead);
@@ -25,19 +26,21 @@ export default function ({ parentElement, data, setTriggerValue }) {
   }
 }
 
-function people(set, { legend, fields }, tell) {
+function numbers(set, { legend, fields }, tell) {
   write(set.querySelector("legend"), legend);
+  while (set.children.length > fields.length + 1) set.lastChild.remove();
   while (set.children.length <= fields.length) {
     const label = make("label", set);
     make("span", label);
     make("input", label, { type: "number", min: 0, step: "any", inputmode: "decimal" });
   }
-  fields.forEach(({ field, label, value }, k) => {
+  fields.forEach(({ field, label, value, empty }, k) => {
     const box = set.children[k + 1];
     const input = box.querySelector("input");
     write(box.querySelector("span"), label);
-    const text = String(value);
-    if (input.dataset.told !== text) input.value = input.dataset.told = text;
-    input.onchange = () => tell(field, input.value);
+    input.placeholder = empty;
+    if (input.dataset.field !== field) delete input.dataset.told;
+    input.dataset.field = field;
+    holds(input, value, () => tell(field, input.value));
   });
 }

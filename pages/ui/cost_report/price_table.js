@@ -1,4 +1,13 @@
 // A ranked table; Python decided every text. A price that is typed over is told, and a name that is pressed.
+// An input shows what Python holds; what was typed and not taken is written over by the next answer.
+function holds(input, value, changed) {
+  if (input.dataset.told !== value) input.value = input.dataset.told = value;
+  input.onchange = () => {
+    delete input.dataset.told;
+    changed();
+  };
+}
+
 function buildPrices(kept, table, data) {
   table.tHead.replaceChildren();
   const titles = make("tr", table.tHead);
@@ -43,9 +52,7 @@ function priceTable(root, kept, data, tell) {
     input.dataset.edited = row.edited ? 1 : 0;
     const label = `${data.price_of} ${row.name} in US dollars`;
     if (input.getAttribute("aria-label") !== label) input.setAttribute("aria-label", label);
-    const value = row.price === null ? "" : String(row.price);
-    if (input.dataset.told !== value) input.value = input.dataset.told = value;
-    input.onchange = () => tell.edited(row.id, input.value);
+    holds(input, row.price === null ? "" : String(row.price), () => tell.edited(row.id, input.value));
     write(note, row.note);
     row.cells.forEach((text, k) => write(cells[k], text));
     if (bar) {

@@ -1,0 +1,102 @@
+"""The numbers that the Cost page asks for under its verdict, and how each is shown and taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calculators.scenario import Scenario
+from pages.ui import link
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One number: its label, the unit it is shown in, and what stands in an empty box."""
+
+    label: str
+    unit: float = 1
+    empty: str = ""
+
+
+WORK: Mapping[str, Mapping[str, Asked]] = {
+    "serve": {
+        "concurrency": Asked("users at once"),
+        "max_model_len": Asked("context, tokens"),
+        "prompt_tokens": Asked("prompt, tokens"),
+        "output_tokens": Asked("answer, tokens"),
+        "least_tokens_per_s": Asked("least tokens/s for each"),
+        "busy_share": Asked("share of the hours in use"),
+    },
+    "finetune": {
+        "samples": Asked("samples"),
+        "sample_tokens": Asked("tokens of each"),
+        "epochs": Asked("epochs"),
+        "seq_len": Asked("sequence length", empty="2,048"),
+        "micro_batch": Asked("micro-batch"),
+        "runs_per_month": Asked("runs a month"),
+        "deadline_days": Asked("finish in (days)", empty="no limit"),
+    },
+    "train": {
+        "train_tokens": Asked("tokens, billions", 10**9),
+        "deadline_days": Asked("finish in (days)", empty="no limit"),
+        "train_gpus": Asked("GPUs, without a limit"),
+        "seq_len": Asked("sequence length", empty="4,096"),
+        "micro_batch": Asked("micro-batch"),
+    },
+}
+PEOPLE: Mapping[str, Asked] = {
+    "lost_hours_per_week": Asked("hours a week"),
+    "small_memory_gb": Asked("on cards below, GB"),
+    "usd_per_person_hour": Asked("USD for an hour"),
+}
+_TITLES = {"serve": "The load", "finetune": "The fine-tune", "train": "The run"}
+_LOST = "Time that people lose on a card too small: nobody can estimate it for you"
+
+
+def groups(scenario: Scenario) -> list[dict[str, Any]]:
+    """The groups of numbers of the task, as the browser takes them: the work, then people's time."""
+    return [
+        _group("work", _TITLES[scenario.task], scenario, WORK[scenario.task]),
+        _group("people", _LOST, scenario, PEOPLE),
+    ]
+
+
+def _group(name: str, legend: str, scenario: Scenario, asked: Mapping[str, Asked]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "legend": legend,
+        "fields": [
+            {
+                "field": field,
+                "label": one.label,
+                "value": "" if (value := getattr(scenario, field)) is None else f"{value / one.unit:.10g}",
+                "empty": one.empty,
+            }
+            for field, one in asked.items()
+        ],
+    }
+
+
+def live(scenario: Scenario) -> tuple[str, ...]:
+    """The link's parameters that are set on the page itself, not in the sidebar."""
+    fields = (*WORK[scenario.task], *PEOPLE, "price_edits", "purchase_edits", "cost_view", "cost_gpu")
+    return tuple(link.BY_FIELD[field].name for field in fields)
+
+
+def taken(scenario: Scenario, field: str, value: float | None) -> dict[str, Any]:
+    """The field of the Scenario that a typed number changes; nothing when it is not one that it takes.
+
+    An emptied box is the default again.
+    """
+    asked = {**WORK[scenario.task], **PEOPLE}.get(field)
+    if asked is None or (value is not None and not math.isfinite(value)):
+        return {}
+    default = Scenario.model_fields[field].default
+    if value is None:
+        return {field: default}
+    number: Any = value * asked.unit
+    if "int" in str(Scenario.model_fields[field].annotation):
+        number = round(number)
+    return {field: number} if link.takes(field, number) else {}
