@@ -14,7 +14,16 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
-from pages.ui import controls, copy_link, cost_controls, cost_fields, state, training_controls, training_tracks, warm
+from pages.ui import (
+    controls,
+    copy_link,
+    cost_controls,
+    cost_fields,
+    state,
+    training_controls,
+    training_tracks,
+    warm,
+)
 
 PAGES_FOLDER = Path(__file__).parents[1]
 

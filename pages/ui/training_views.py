@@ -173,7 +173,7 @@ def times(found: TrainingLoad, runs: Runs) -> dict[str, Any]:
                 f"{100 * runs.mfu[i]:.0f}\u00a0%",
                 words.span_band(float(runs.days[i]), float(runs.days_low[i]), float(runs.days_high[i])),
                 _band(float(runs.gpu_hours[i]), float(runs.gpu_hours_low[i]), float(runs.gpu_hours_high[i])),
-                "–" if np.isnan(runs.energy_kwh[i]) else f"{words.three(float(runs.energy_kwh[i]))} kWh",
+                "–" if np.isnan(runs.energy_kwh[i]) else f"{words.three(float(runs.energy_kwh[i]))}\u00a0kWh",
             ]
         if deadline:
             cells.append(_enough(needed[i]))
@@ -189,7 +189,7 @@ def times(found: TrainingLoad, runs: Runs) -> dict[str, Any]:
 def _enough(count: tuple[int | None, int | None] | None) -> str:
     if count is None or count[0] is None:
         return "more than can be counted on, or it does not fit"
-    sure = "" if count[1] is None else f"; {count[1]:,} to be nearly sure"
+    sure = "" if count[1] is None else f" ({count[1]:,} to be nearly sure)"
     return f"{count[0]:,}{sure}"
 
 
@@ -281,6 +281,7 @@ class Row:
 
 _RUN_TITLES = ("Run", "GPU-hours", "Predicted", "80 % range", "Off", "GPUs", "Tokens", "Source")
 _PEAK_TITLES = ("Model", "GiB", "Predicted", "80 % range", "Off", "GPUs", "Kind", "Setup", "Source")
+_MEASURED = ("measured", "upper bound")  # kinds of row that are not a vendor's own estimate
 _NUMBERS = (1, 2, 3, 4)  # columns of figures in both
 
 
@@ -338,6 +339,7 @@ def measured_finetunes() -> tuple[Row, ...]:
             runs[row.id]["method"].lower(),
         )
         for row in _rows_of("finetune", "peak_gib_per_gpu")
+        if runs[row.id]["kind"].startswith(_MEASURED)
     )
 
 

@@ -207,7 +207,7 @@ def test_a_deadline_gives_a_number_of_each_gpu() -> None:
     assert app.number_input(key="ui-deadline_days").value == 14
     times = report(app)["times"]
     column = times["titles"].index("GPUs for 14 days")
-    assert all(re.match(r"[\d,]+; [\d,]+ to be nearly sure$", row[column]) for row in times["rows"])
+    assert all(re.match(r"[\d,]+ \([\d,]+ to be nearly sure\)$", row[column]) for row in times["rows"])
     assert "GPUs for" not in "".join(report(opened({"task": "train"}))["times"]["titles"])
 
 
