@@ -26,6 +26,7 @@ MAX_PINNED = 100  # cards
 MAX_SYSTEM_GPUS = 100_000  # of a measured system
 MAX_MEMORY_GB = 512
 FIRST_YEAR, LAST_YEAR = 2017, 2026  # of release
+FIRST_USE_YEAR, LAST_USE_YEAR = 2020, 2026  # of a published use
 MAX_CONFIG_CHARS = 200_000  # of compact JSON
 MAX_TRAIN_GPUS = 100_000  # of one run
 MAX_TRAIN_TOKENS = 10**15  # of one run
@@ -72,7 +73,8 @@ class Scenario(BaseModel):
     `concurrency` [sequences resident at max_model_len each],
     `gpu_memory_utilization` [fraction of the GPU's memory], `min_memory_gb` [10^9 bytes], `seq_len`,
     `sample_tokens` and `train_tokens` [tokens], `micro_batch` [sequences], `deadline_days` [days],
-    `price_edits` [US dollars per GPU and hour], `purchase_edits` [US dollars per GPU].
+    `price_edits` [US dollars per GPU and hour], `purchase_edits` [US dollars per GPU],
+    `max_ttft_s` [s], `max_power_w` [W of all GPUs], `cost_ceiling` [US dollars a month or a run].
     None or "auto" leaves a value to the engine's own default.
     """
 
@@ -158,6 +160,23 @@ class Scenario(BaseModel):
     small_memory_gb: Annotated[int, Field(ge=0, le=MAX_MEMORY_GB)] = 48  # a card with less is too small
     usd_per_person_hour: Annotated[float, Field(ge=0, le=10_000)] = 69.5
 
+    # recommendation; `task`, `method` and the load above say what for
+    recommend_view: Literal["ranking", "purposes", "duel"] = "ranking"
+    objective: Literal["cheapest", "fastest", "power", "gpus"] = "cheapest"
+    serving: Literal["live", "batch", "images"] = "live"  # what serving means: users, a batch, images
+    format_freedom: Literal["this", "8bit", "any"] = "this"  # weight formats that may be chosen instead
+    max_ttft_s: Annotated[float, Field(ge=0.001, le=3600)] | None = None  # time to first token
+    cost_ceiling: Annotated[float, Field(ge=0, le=10**8)] | None = None  # USD a month or a run
+    batch_requests: Annotated[int, Field(ge=1, le=10**12)] = 100_000  # of an offline batch
+    place: Literal["any", "workstation", "datacentre"] = "any"
+    maker: SlugOrNone = ""  # of GPUs; empty: any
+    max_power_w: Annotated[int, Field(ge=1, le=10**8)] | None = None  # of all GPUs
+    max_gpus: Annotated[int, Field(ge=1, le=MAX_TRAIN_GPUS)] | None = None
+    need_nvlink: bool = False
+    need_mig: bool = False
+    need_ecc: bool = False
+    duel_gpus: Annotated[Slugs, Field(max_length=4)] = ("h100-sxm5-80gb", "rtx-4090-24gb")
+
     # the comparison
     compare_view: Slug = "table"
     precision: Slug = "fp16"
@@ -197,3 +216,11 @@ class Scenario(BaseModel):
     accuracy_kind: Slug = "memory"
     accuracy_quantity: SlugOrNone = ""  # empty, or one of another kind: the first of the kind
     accuracy_view: Slug = "scatter"
+
+    # uses in the world; an empty list filters nothing
+    use_gpus: Slugs = ()
+    use_purposes: Slugs = ()
+    use_organisations: Slugs = ()
+    use_statuses: Slugs = ()
+    use_since: Annotated[int, Field(ge=FIRST_USE_YEAR, le=LAST_USE_YEAR)] = FIRST_USE_YEAR
+    use_until: Annotated[int, Field(ge=FIRST_USE_YEAR, le=LAST_USE_YEAR)] = LAST_USE_YEAR

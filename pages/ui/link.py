@@ -285,6 +285,29 @@ CONTRACT: tuple[Param, ...] = (
     Param("lost", "lost_hours_per_week", NUMBER),
     Param("small", "small_memory_gb", INTEGER),
     Param("wage", "usd_per_person_hour", NUMBER),
+    # uses in the world
+    Param("ugpu", "use_gpus", LIST, "use_gpus"),
+    Param("use", "use_purposes", LIST, "use_purposes"),
+    Param("org", "use_organisations", LIST, "use_organisations"),
+    Param("stat", "use_statuses", LIST, "use_statuses"),
+    Param("since", "use_since", INTEGER),
+    Param("until", "use_until", INTEGER),
+    # recommendation
+    Param("look", "recommend_view", TEXT),
+    Param("goal", "objective", TEXT),
+    Param("serving", "serving", TEXT),
+    Param("free", "format_freedom", TEXT),
+    Param("ttft", "max_ttft_s", NUMBER),
+    Param("budget", "cost_ceiling", NUMBER),
+    Param("reqs", "batch_requests", LARGE_INTEGER),
+    Param("place", "place", TEXT),
+    Param("maker", "maker", TEXT, "vendors"),
+    Param("watts", "max_power_w", INTEGER),
+    Param("most", "max_gpus", INTEGER),
+    Param("nvlink", "need_nvlink", SWITCH),
+    Param("mig", "need_mig", SWITCH),
+    Param("ecc", "need_ecc", SWITCH),
+    Param("duel", "duel_gpus", LIST, "gpus"),
 )
 PARAMS: Mapping[str, Param] = {param.name: param for param in CONTRACT}
 BY_FIELD: Mapping[str, Param] = {param.field: param for param in CONTRACT}
