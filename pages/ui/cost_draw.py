@@ -7,7 +7,19 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import catalogue, cost_fields, cost_report, cost_text, link, plain_table, price_load, state
+from pages.ui import (
+    catalogue,
+    cost_buy,
+    cost_fields,
+    cost_report,
+    cost_rows,
+    cost_terms,
+    cost_text,
+    link,
+    plain_table,
+    price_load,
+    state,
+)
 from pages.ui.cost_load import Costs, Option
 from pages.ui.cost_report import Typed, price_table
 
@@ -57,12 +69,12 @@ def verdict(costs: Costs) -> None:
 def report(costs: Costs, today: date) -> None:
     """Every GPU that does the work, people's time, rent or buy, and one GPU in detail."""
     s = costs.scenario
-    rows = cost_text.rows(costs)
+    rows = cost_rows.rows(costs)
     option = _chosen(costs)
     data: dict[str, Any] = {
         "refused": st.session_state.get(_REFUSED, 0),
         "groups": cost_fields.groups(s),
-        "lead": cost_text.buy_headline(costs),
+        "lead": cost_buy.headline(costs),
         "rent": None,
         "buy": None,
         "terms": None,
@@ -73,7 +85,7 @@ def report(costs: Costs, today: date) -> None:
             "Cheapest first. Type over a price to use your own, empty it to have the quotes back; the link "
             "keeps yours. The bar is the cost, the line in it its 80 % band. Press a name to see how its "
             "cost is computed.",
-            cost_text.titles(s),
+            cost_rows.titles(s),
             rows,
             price_of="Price of an hour of",
             most=12,
@@ -82,8 +94,8 @@ def report(costs: Costs, today: date) -> None:
             f"Purchase / (rent − power) = hours of use after which buying is cheaper, and their share of "
             f"{s.own_years:g} years of 8,760 hours. Card alone, without resale and interest; server, room "
             "and power are in the sidebar. Type over a price.",
-            cost_text.BUY_TITLES,
-            cost_text.buy_rows(costs),
+            cost_buy.TITLES,
+            cost_buy.rows(costs),
             price_of="Price to buy",
             most=6,
         )
@@ -96,10 +108,10 @@ def report(costs: Costs, today: date) -> None:
 def _terms(costs: Costs, option: Option) -> dict[str, Any]:
     """One GPU: every figure with its formula."""
     notes = [f"Assumed: {note}" for note in costs.notes]
-    if out := cost_text.left_out(costs):
+    if out := cost_rows.left_out(costs):
         notes.append(f"Left out. {out}.")
     titles = ("Figure", "Value", "Formula", "With numbers", "Source")
-    return plain_table.table(cost_text.setup(option), titles, cost_text.terms(costs, option), notes)
+    return plain_table.table(cost_text.setup(option), titles, cost_terms.terms(costs, option), notes)
 
 
 def _quotes(option: Option, today: date) -> dict[str, Any] | None:

@@ -157,6 +157,11 @@ def _span(low: float, high: float) -> str:
     return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
 
 
+def rent_without_owning(scenario: Scenario, found: Rent) -> float:
+    """The rent that owning is set against [USD/h]: the median quote where the scenario counts owning."""
+    return found.median if scenario.price_basis == OWN_BASIS and not found.edited else found.usd
+
+
 def rents(scenario: Scenario, gpu_ids: Sequence[str], today: date) -> dict[str, Rent]:
     """The price of every GPU."""
     return {gpu: rent(scenario, gpu, today) for gpu in gpu_ids}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from calculators import memory
 from calculators.scenario import Scenario
 from gpu_data.prices import price_summary
-from pages.ui import cost_load, cost_text, price_load, workload
+from pages.ui import cost_buy, cost_load, cost_rows, cost_terms, cost_text, price_load, workload
 from pages.ui.cost_load import Costs, Option, costs
 
 TODAY = date(2026, 11, 30)
@@ -112,7 +112,7 @@ def test_lost_time_counts_on_small_cards_alone_and_is_shown() -> None:
     per_month = 2 * 52 / 12 * 69.5
     for gpu, more in (("rtx-4090-24gb", per_month), ("rtx-a6000-48gb", 0.0), ("h100-sxm5-80gb", 0.0)):
         assert value(option(lost, gpu).month) - value(option(plain, gpu).month) == pytest.approx(more)
-    names = [name for name, *_ in cost_text.terms(lost, option(lost, "rtx-4090-24gb"))]
+    names = [name for name, *_ in cost_terms.terms(lost, option(lost, "rtx-4090-24gb"))]
     assert "People's lost time" in names
     assert all(o.people_usd == 0 for o in plain.options)
 
@@ -166,27 +166,27 @@ def test_quotes_are_listed_with_tier_date_and_source() -> None:
 
 def test_rent_or_buy_by_hand() -> None:
     """A100 SXM4 80GB: 15,000 / (1.87 - 0.4 x 1.54 x 0.13) hours."""
-    rows = {row.id: row for row in cost_text.buy_rows(of(SERVE), most=100)}
+    rows = {row.id: row for row in cost_buy.rows(of(SERVE), most=100)}
     assert rows["a100-sxm4-80gb"].cells[0].startswith("8,380 hours")
     assert rows["a100-sxm4-80gb"].cells[1] == "24 %"
     assert rows["a100-sxm4-80gb"].cells[2] == "pays back in 11 months"  # 8,380 / 730
     assert rows["b200-sxm-180gb"].price == 40_000
-    dear = {row.id: row for row in cost_text.buy_rows(of(SERVE, usd_per_kwh=10.0), most=100)}
+    dear = {row.id: row for row in cost_buy.rows(of(SERVE, usd_per_kwh=10.0), most=100)}
     assert dear["a100-sxm4-80gb"].cells[0].startswith("never")
 
 
 def test_buying_pays_or_not_at_the_use_of_the_scenario() -> None:
-    assert cost_text.buy_headline(of(SERVE)).startswith("Buy ")  # day and night for four years
-    assert cost_text.buy_headline(of(TUNE)).startswith("Rent ")  # some hours a week
-    assert cost_text.buy_headline(of(TRAIN)).startswith("Rent ")  # one month
-    assert "cheaper for all of" in cost_text.buy_headline(of(SERVE, own_years=0.1))
+    assert cost_buy.headline(of(SERVE)).startswith("Buy ")  # day and night for four years
+    assert cost_buy.headline(of(TUNE)).startswith("Rent ")  # some hours a week
+    assert cost_buy.headline(of(TRAIN)).startswith("Rent ")  # one month
+    assert "cheaper for all of" in cost_buy.headline(of(SERVE, own_years=0.1))
 
 
 def test_ties_are_said() -> None:
     found = of(SERVE, cost_view="tokens")
     assert found.tied
     assert any(line.startswith("**Tied with it") for line in cost_text.details(found))
-    marks = {row.id: row.mark for row in cost_text.rows(found)}
+    marks = {row.id: row.mark for row in cost_rows.rows(found)}
     assert all("tied" in marks[gpu] for gpu in found.tied)
 
 
@@ -194,7 +194,7 @@ def test_formulas_hold_the_numbers_they_promise() -> None:
     for scenario in (SERVE, TUNE, TRAIN, SERVE.model_copy(update={"price_basis": "own"})):
         found = of(scenario)
         assert found.best is not None
-        for name, shown, formula, numbers, source in cost_text.terms(found, found.best):
+        for name, shown, formula, numbers, source in cost_terms.terms(found, found.best):
             assert all((name, shown, formula, numbers, source)), name
             assert "nan" not in f"{shown} {numbers}".lower().split()
 
