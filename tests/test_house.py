@@ -31,6 +31,7 @@ LOADERS = {
     "gpu_data.prices",
     "gpu_data.speed",
     "gpu_data.training",
+    "gpu_data.use_cases",
 }
 
 

@@ -14,7 +14,7 @@ from gpu_data import engines as engine_data
 from gpu_data import formats as format_data
 from gpu_data import models as model_data
 from gpu_data.training import training_tables
-from pages.ui import accuracy_choices, benchmarks_choices, compare_choices
+from pages.ui import accuracy_choices, benchmarks_choices, compare_choices, use_cases_choices
 
 
 def slug(name: str) -> str:
@@ -120,4 +120,5 @@ def known() -> Mapping[str, Collection[str]]:
         "training_frameworks": frozenset(training_tables().frameworks),
         **benchmarks_choices.KNOWN,
         **accuracy_choices.KNOWN,
+        **use_cases_choices.KNOWN,
     }

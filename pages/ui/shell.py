@@ -22,6 +22,7 @@ from pages.ui import (
     state,
     training_controls,
     training_tracks,
+    use_cases_draw,
     warm,
 )
 
@@ -82,6 +83,13 @@ PAGES: tuple[PageSpec, ...] = (
         title="What others measured",
         help="llama.cpp and MLPerf results, each with its source",
         sidebar=controls.compare_sidebar,
+    ),
+    PageSpec(
+        "use_cases",
+        menu="Use cases",
+        title="Who uses which GPU?",
+        help="Real deployments: planned, announced, running or trained, each with its source",
+        sidebar=use_cases_draw.sidebar,
     ),
     PageSpec(
         "accuracy",

@@ -1,0 +1,149 @@
+"""What the Use cases page shows: the rows that pass the filters, a sentence, a chart, cards with links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from calculators.scenario import MAX_GPUS, MAX_TRAIN_GPUS, Scenario
+from gpu_data import models as model_data
+from gpu_data.use_cases import use_case_frame
+from pages.ui import catalogue, link, words
+from pages.ui.figures_use_cases import Figure, Point, use_case_figure
+from pages.ui.use_cases_choices import CHECKED, MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
+
+ALT: Final = (
+    "Number of GPUs of each use case against the year, on a log scale; the mark's form is its status."
+)
+ARCHIVES: Final = ("web.archive.org",)
+_DOES: Final = {"serve": "Serve", "finetune": "Fine-tune", "train": "Train"}
+
+
+def selected(scenario: Scenario) -> pd.DataFrame:
+    """The use cases that pass the reader's filters, newest first and largest first within a year."""
+    frame = use_case_frame()
+    since, until = sorted((scenario.use_since, scenario.use_until))
+    last = frame["last_year"].fillna(frame["year"])
+    keep = (last >= since) & (frame["year"] <= until)
+    for chosen, column in (
+        (scenario.use_purposes, "purpose"),
+        (scenario.use_organisations, "organisation"),
+        (scenario.use_statuses, "status"),
+    ):
+        if chosen:
+            keep &= frame[column].isin(chosen)
+    if scenario.use_gpus:
+        keep &= frame["gpu_kinds"].map(lambda kinds: any(slug(kind) in scenario.use_gpus for kind in kinds))
+    order = frame.assign(last=last)[keep].sort_values(
+        ["last", "count"], ascending=False, kind="stable", na_position="last"
+    )
+    return order.drop(columns="last")
+
+
+def sentence(rows: pd.DataFrame) -> str:
+    """What is shown, and how much of it a source says is in use."""
+    if rows.empty:
+        return "No use case passes the filters. Loosen one in the sidebar."
+    by_status = rows["status"].value_counts()
+    said = [f"{by_status[status]} {STATUSES[status]}" for status in STATUSES if status in by_status]
+    counted = rows["count"].dropna()
+    total = len(use_case_frame())
+    several = "use cases" if len(rows) > 1 else "use case"
+    head = f"{len(rows)} {several}" if len(rows) == total else f"{len(rows)} of {total} use cases"
+    text = f"{head}: {words.listed(said, 8)}."
+    if len(counted):
+        low, high = int(counted.min()), int(counted.max())
+        reach = f"{low:,} to {high:,} GPUs" if low < high else words.count(low, "GPU")
+        text += f" From {reach}." if low < high else f" {reach}."
+    missing = len(rows) - len(counted)
+    return text + (
+        f" {missing} without a number in the source stand{'s' * (missing == 1)} below only."
+        if missing
+        else ""
+    )
+
+
+def chart(rows: pd.DataFrame, scenario: Scenario) -> Figure:
+    """Count against year of the rows that state a number."""
+    counted = rows[rows["count"].notna()]
+    columns = zip(counted["year"], counted["count"], counted["status"], counted["who"], strict=True)
+    points = [Point(int(year), int(count), status, _short(who)) for year, count, status, who in columns]
+    years = sorted((scenario.use_since, scenario.use_until))
+    first = min([years[0], *(point.year for point in points)])
+    return use_case_figure(points, STATUSES, (first, years[1]))
+
+
+def cards(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Every row as a card: texts, and addresses that are https or our own Fit page."""
+    return [_card(row) for row in rows.astype(object).where(rows.notna(), None).to_dict("records")]
+
+
+def _card(row: Mapping[str, Any]) -> dict[str, Any]:
+    years = f"{row['year']} to {row['last_year']}" if row["last_year"] else str(row["year"])
+    plain = row["count_words"].replace(",", "").isdigit()
+    urls = [url for url in (row["source_url"], row["source_url_2"]) if url]
+    scenario = fit_scenario(row)
+    return {
+        "who": row["who"],
+        "what": row["what"],
+        "gpus": f"{row['count_words']} × {row['gpu']}" if plain else f"{row['gpu']}: {row['count_words']}",
+        "when": years,
+        "kind": f"{PURPOSES[row['purpose']]} · {ORGANISATIONS[row['organisation']]}",
+        "status": row["status"],
+        "statusName": STATUSES[row["status"]],
+        "meaning": MEANINGS[row["status"]],
+        "fact": row["fact"],
+        "caveat": row["caveat"] or "",
+        "checked": f"{CHECKED[row['checked']].capitalize()}: {row['evidence']}",
+        "sources": [[source_name(url), url] for url in urls],
+        "fit": [fit_words(row, scenario), f"fit?{link.query_string(scenario)}"],
+        "fitNote": row["fit_note"] or "",
+    }
+
+
+def fit_scenario(row: Mapping[str, Any]) -> Scenario:
+    """The scenario of the Fit page that comes nearest to a use case."""
+    fields: dict[str, Any] = {"task": row["task"], "model": row["model"]}
+    if gpus := row["gpu_ids"] or _of_kind(row["gpu_kinds"][0]):
+        fields["gpus"] = gpus
+    if row["task"] == "train":
+        fields["train_gpus"] = min(row["gpus_in_fit"], MAX_TRAIN_GPUS)
+        if row["train_tokens"]:
+            fields["train_tokens"] = row["train_tokens"]
+    else:
+        fields["gpu_count"] = min(row["gpus_in_fit"], MAX_GPUS)
+    if row["task"] == "finetune":
+        fields["method"] = "lora"
+    if row["task"] == "serve":
+        fields["weight_format"] = row["weights"]
+    return Scenario(**fields)
+
+
+def _of_kind(kind: str) -> tuple[str, ...]:
+    """Our cards of a kind, for a use of a card that is not among them."""
+    return tuple(gpu for gpu in catalogue.gpus().index if gpu.startswith(f"{slug(kind)}-"))
+
+
+def fit_words(row: Mapping[str, Any], scenario: Scenario) -> str:
+    """What the link opens."""
+    number = scenario.train_gpus if scenario.task == "train" else scenario.gpu_count
+    name = model_data.model(scenario.model).name.removesuffix(" Instruct")
+    which = "such GPU" if row["gpu_ids"] else "GPU"
+    return f"{_DOES[scenario.task]} {name} on {words.count(number, which)} in Fit"
+
+
+def source_name(url: str) -> str:
+    """Whose page an address is; an archive is named with the page that it keeps."""
+    parts = urlsplit(url)
+    host = parts.netloc.removeprefix("www.")
+    if host in ARCHIVES and "http" in parts.path:
+        inner = parts.path[parts.path.index("http") :]
+        return f"{urlsplit(inner).netloc.removeprefix('www.')} (archived)"
+    return host
+
+
+def _short(who: str) -> str:
+    return who.split(" / ")[0].split(" (")[0].split(",")[0]
