@@ -1,0 +1,152 @@
+"""Configurations side by side: feasible first, then the reader's objective. No score is typed in anywhere.
+
+Arrays are [card, setup] or [card]: a card is one kind of GPU, a setup how many of it, in how many copies, in
+which weight format and split. Every measure is better when it is lower; NaN means that nobody knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators import cost
+
+Floats = NDArray[np.float64]
+Objective = Literal["cheapest", "fastest", "power", "gpus"]
+
+NOT, PERHAPS, SURELY = range(3)
+# What decides, and what decides between equals. Every measure is in each list, so that an option that is
+# nowhere worse and somewhere better always stands first.
+OBJECTIVES: dict[Objective, tuple[str, ...]] = {
+    "cheapest": ("usd", "seconds", "power_w", "gpus"),
+    "fastest": ("seconds", "usd", "power_w", "gpus"),
+    "power": ("power_w", "usd", "seconds", "gpus"),
+    "gpus": ("gpus", "usd", "seconds", "power_w"),
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity and the 80 % band of the estimate it rests on."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def exact(cls, value: Any) -> Measure:
+        """A quantity without a band."""
+        number = np.asarray(value, dtype=np.float64)
+        return cls(number, number, number)
+
+    def at(self, place: Any) -> Measure:
+        """Some of its entries."""
+        return Measure(*(np.asarray(getattr(self, f.name))[place] for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What must be met: the measure's value is at most `most`."""
+
+    name: str
+    measure: Measure
+    most: float
+
+
+@dataclass(frozen=True)
+class Options:
+    """usd: cost [USD]; seconds: what is waited for, a token or a run [s]; power_w, gpus: all GPUs [W, 1].
+
+    verdict: memory, 0 does not fit, 1 tight, 2 fits. allowed: within what the reader asks of the hardware.
+    offered: whether anybody offers so many together.
+    """
+
+    verdict: NDArray[np.int8]
+    usd: Measure
+    seconds: Measure
+    power_w: Floats
+    gpus: Floats
+    allowed: NDArray[np.bool_]
+    offered: NDArray[np.bool_]
+
+    def at(self, place: Any) -> Options:
+        """Some of the configurations."""
+
+        def part(value: Any) -> Any:
+            return value.at(place) if isinstance(value, Measure) else value[place]
+
+        return Options(**{f.name: part(getattr(self, f.name)) for f in fields(self)})
+
+    def keys(self, objective: Objective) -> list[Floats]:
+        """What is compared, first the objective; the unknown stands behind everything known."""
+        found = (getattr(self, name) for name in OBJECTIVES[objective])
+        values = (one.value if isinstance(one, Measure) else one for one in found)
+        return [np.where(np.isnan(value), np.inf, value) for value in values]
+
+
+def meets(limits: Sequence[Limit], side: str = "value") -> NDArray[np.bool_]:
+    """Where every limit is met; `side` "high" asks whether it still is at the bad end of the bands."""
+    met: Any = np.True_
+    for limit in limits:
+        if np.isfinite(limit.most):
+            met = met & (np.asarray(getattr(limit.measure, side)) <= limit.most)
+    return np.asarray(met)
+
+
+def grades(options: Options, limits: Sequence[Limit] = ()) -> NDArray[np.int8]:
+    """SURELY: fits and meets every limit; PERHAPS: memory is tight, or nobody offers so many; else NOT."""
+    known = np.isfinite(options.seconds.value) & options.allowed & meets(limits)
+    sure = (options.verdict == 2) & options.offered
+    return np.where(known & (options.verdict > 0), np.where(sure, SURELY, PERHAPS), NOT).astype(np.int8)
+
+
+def best_setups(options: Options, grade: NDArray[np.int8], objective: Objective) -> NDArray[np.int64]:
+    """The best setup of each card, -1 where none is possible: grade first, then the objective's measures."""
+    top = grade.max(axis=1, keepdims=True, initial=NOT)
+    left = (grade == top) & (top > NOT)
+    for key in options.keys(objective):
+        asked = np.where(left, np.broadcast_to(key, left.shape), np.inf)
+        least = asked.min(axis=1, keepdims=True, initial=np.inf)
+        left &= asked <= least
+    return np.where(left.any(axis=1), left.argmax(axis=1), -1)
+
+
+def order(
+    options: Options, grade: NDArray[np.int8], objective: Objective, names: Sequence[str] = ()
+) -> NDArray[np.int64]:
+    """The possible ones of [card], best first; names only decide between those alike in everything."""
+    keys = options.keys(objective)
+    alike = [np.asarray(names)] if len(names) else []
+    found = np.lexsort((*alike, *reversed(keys), -grade.astype(int)))
+    return found[grade[found] > NOT]
+
+
+def tied(options: Options, objective: Objective, grade: NDArray[np.int8], best: int) -> NDArray[np.bool_]:
+    """Which of [card] cannot be told from the best in what is asked for: each lies in the other's band."""
+    asked = getattr(options, OBJECTIVES[objective][0])
+    if not isinstance(asked, Measure):
+        same = np.asarray(asked) == np.asarray(asked)[best]
+    else:
+        same = cost.tied(cost.Money(asked.value, asked.low, asked.high), best)
+    return same & (grade == grade[best])
+
+
+def first_failing(options: Options, limits: Sequence[Limit]) -> list[str | None]:
+    """Why each card of [card, setup] has none left: the first hurdle that none passes; None where one is."""
+    reasons: list[str | None] = [None] * len(options.verdict)
+    left = np.ones(options.verdict.shape, dtype=bool)
+    hurdles = [
+        ("constraint", options.allowed),
+        ("memory", options.verdict > 0),
+        ("speed", np.isfinite(options.seconds.value)),
+    ]
+    hurdles += [(limit.name, meets([limit])) for limit in limits]
+    for name, passed in hurdles:
+        left &= passed
+        for i in np.flatnonzero(~left.any(axis=1)):
+            reasons[i] = reasons[i] or name
+    return reasons
