@@ -14,6 +14,7 @@ from pages.ui import words, workload
 from pages.ui.training_load import METHOD_NAMES, TrainingLoad, changed
 from pages.ui.training_tracks import GPU_STOPS, MICRO_STOPS, SEQ_STOPS
 
+WORTH_A_WORD = 2**29  # bytes of room that a change gains
 SHORTEST = 512  # tokens of a sequence: shorter ones are another task
 EIGHT_BIT = {"adamw": "adamw-8bit", "paged-adamw": "paged-adamw-8bit"}
 _BOARDS = {True: "train_gpus", False: "gpu_count"}
@@ -27,6 +28,17 @@ class Change:
     fields: dict[str, Any]
     headroom_bytes: float
     verdict: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What would help on one kind of GPU: a change that suffices, and the roomiest one on the GPUs at hand.
+
+    `roomier` is None where the first needs no more GPUs, or where nothing else gives room worth a word.
+    """
+
+    change: Change | None
+    roomier: Change | None = None
 
 
 @dataclass(frozen=True)
@@ -96,14 +108,19 @@ def _tried(
 
 
 def first_changes(
-    load: TrainingLoad, gpus: Sequence[workload.PinnedGpu], verdicts: Sequence[int]
-) -> list[Change | None]:
+    load: TrainingLoad,
+    gpus: Sequence[workload.PinnedGpu],
+    verdicts: Sequence[int],
+    headroom_bytes: Sequence[float],
+) -> list[Advice]:
     """For every GPU the first single change after which the run is sure to fit; else one that makes it tight.
 
-    `verdicts` are those of now; None: no single change is enough.
+    `verdicts` and `headroom_bytes` are those of now; a change of None: no single one is enough.
     """
     sure: list[Change | None] = [None] * len(gpus)
     tight: list[Change | None] = [None] * len(gpus)
+    roomy: list[Change | None] = [None] * len(gpus)
+    boards = _BOARDS[load.trains]
     for step in _steps(load):
         left = [i for i, change in enumerate(sure) if change is None]
         if not left or not step.values:
@@ -116,4 +133,16 @@ def first_changes(
                     k = int(able[0])
                     fields = {step.field: step.values[k]}
                     found[i] = Change(step.labels[k], fields, float(spare[row, k]), int(verdict[row, k]))
-    return [one or other for one, other in zip(sure, tight, strict=True)]
+            if step.field in (boards, "method", "seq_len"):
+                continue  # more GPUs, or another task
+            k = int(np.argmax(spare[row]))
+            room = headroom_bytes[i] + WORTH_A_WORD if (best := roomy[i]) is None else best.headroom_bytes
+            if verdict[row, k] > DOES_NOT_FIT and spare[row, k] > max(room, 0.0):
+                fields = {step.field: step.values[k]}
+                roomy[i] = Change(step.labels[k], fields, float(spare[row, k]), int(verdict[row, k]))
+    advice = []
+    for first, other, room in zip(sure, tight, roomy, strict=True):
+        change = first or other
+        more = change is None or boards in change.fields
+        advice.append(Advice(change, room if more else None))
+    return advice

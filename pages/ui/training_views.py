@@ -129,17 +129,26 @@ def changes(found: TrainingLoad, runs: Runs) -> tuple[list[dict[str, Any]], dict
     """For each pinned GPU that is too small the first single change that makes it fit, and its fields."""
     small = [i for i in range(len(runs.gpus)) if runs.verdict[i] != FITS or runs.refused[i]]
     possible = [i for i in small if runs.refused[i] is None]
-    verdicts = [int(runs.verdict[i]) for i in possible]
-    able = dict(zip(possible, first_changes(found, [runs.gpus[i] for i in possible], verdicts), strict=True))
+    advice = first_changes(
+        found,
+        [runs.gpus[i] for i in possible],
+        [int(runs.verdict[i]) for i in possible],
+        [float(runs.headroom_bytes[i]) for i in possible],
+    )
+    able = dict(zip(possible, advice, strict=True))
     rows, fields_of = [], {}
     for i in small:
-        gpu, change = runs.gpus[i], able.get(i)
+        gpu, change = runs.gpus[i], able[i].change if i in able else None
         text = f"not possible: {runs.refused[i]}" if runs.refused[i] else "no single change is enough."
         if change is not None:
             side = "to spare" if change.headroom_bytes >= 0 else "short"
             then = "then" if change.verdict == FITS else "then tight,"
             text = f"{change.label}, {then} {words.gib(abs(change.headroom_bytes))} {side}"
             fields_of[gpu.id] = change.fields
+        if i in able and (room := able[i].roomier):
+            spare = words.gib(abs(room.headroom_bytes))
+            side = "to spare" if room.headroom_bytes >= 0 else "short"
+            text += f"; with the same GPUs, {room.label} leaves it tight with {spare} {side}"
         rows.append({"gpu": gpu.id, "title": gpu.title, "text": text, "able": change is not None})
     return rows, fields_of
 

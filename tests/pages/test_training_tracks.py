@@ -190,6 +190,16 @@ def test_announced_gpus_are_called_so() -> None:
 # ---------------------------------------------------------------- what would make it fit
 
 
+def advised(found: TrainingLoad, small: list[int]) -> list[training_changes.Advice]:
+    runs = found.runs()
+    return training_changes.first_changes(
+        found,
+        [runs.gpus[i] for i in small],
+        [int(runs.verdict[i]) for i in small],
+        [float(runs.headroom_bytes[i]) for i in small],
+    )
+
+
 @pytest.mark.parametrize(
     "found",
     [
@@ -205,23 +215,29 @@ def test_a_change_keeps_its_promise(found: TrainingLoad) -> None:
     runs = found.runs()
     small = [i for i in range(len(runs.gpus)) if runs.verdict[i] != FITS]
     assert small
-    changes = training_changes.first_changes(
-        found, [runs.gpus[i] for i in small], [int(runs.verdict[i]) for i in small]
-    )
-    assert any(changes)
-    for i, change in zip(small, changes, strict=True):
-        if change is None:
-            continue
-        after = training_load.load(Scenario(**(found.scenario.model_dump() | change.fields)))
-        then = after.runs([workload.pinned(runs.gpus[i].id, after.boards)])
-        assert then.verdict[0] == change.verdict > runs.verdict[i]
-        assert then.headroom_bytes[0] == pytest.approx(change.headroom_bytes)
+    advice = advised(found, small)
+    assert any(one.change for one in advice)
+    for i, one in zip(small, advice, strict=True):
+        for change in filter(None, (one.change, one.roomier)):
+            after = training_load.load(Scenario(**(found.scenario.model_dump() | change.fields)))
+            then = after.runs([workload.pinned(runs.gpus[i].id, after.boards)])
+            assert then.verdict[0] == change.verdict
+            assert then.headroom_bytes[0] == pytest.approx(change.headroom_bytes)
+        assert one.change is None or one.change.verdict > runs.verdict[i]
+        assert one.roomier is None or one.roomier.headroom_bytes > runs.headroom_bytes[i]
+
+
+def test_more_gpus_are_not_the_only_advice_for_one_tight_card() -> None:
+    (one,) = advised(finetune(gpus=("rtx-a6000-48gb",)), [0])
+    assert one.change is not None
+    assert list(one.change.fields) == ["gpu_count"]
+    assert one.roomier is not None
+    assert one.roomier.fields == {"fused_loss": "on"}
 
 
 def test_the_mildest_change_comes_first() -> None:
     found = finetune(micro_batch=16, gpus=("h100-sxm5-80gb",))
-    runs = found.runs()
-    (change,) = training_changes.first_changes(found, runs.gpus, runs.verdict.tolist())
+    change = advised(found, [0])[0].change
     assert change is not None
     assert list(change.fields) == ["micro_batch"]
     one_more = training_load.changed(found, micro_batch=change.fields["micro_batch"] + 1)
