@@ -20,7 +20,7 @@ from calculators.scenario import MAX_TRAIN_GPUS, Scenario
 from calculators.training import GpuKind, GpuRefused, Many, Parallel, Training
 from gpu_data import formats as format_data
 from gpu_data.training import training_tables
-from gpu_data.training_schemas import Checkpointing, Framework, Optimizer, Precision, TrainingBand
+from gpu_data.training_schemas import Checkpointing, Framework, Optimizer, Precision
 from pages.ui import catalogue, words, workload
 
 FRAMEWORKS = {"finetune": "transformers", "train": "torchtitan"}  # when the reader names none
@@ -162,11 +162,6 @@ class Choices:
         return float(training.epochs_tokens(s.samples, s.sample_tokens, s.epochs))
 
     @property
-    def time_band(self) -> TrainingBand:
-        """Band of GPU-hours: whole published runs for training, the steady speed for a fine-tune."""
-        return training_tables().bands["gpu_hours" if self.trains else "tokens_per_s_per_unmeasured_gpu"]
-
-    @property
     def automatic_split(self) -> bool:
         """Whether the split over the GPUs is left to us."""
         s = self.scenario
@@ -271,7 +266,7 @@ class TrainingLoad(Choices):
 
     def gpus_for_deadline(self, days: float) -> list[tuple[int | None, int | None]]:
         """(boards that finish at the expected speed, at the slow end of the band) of each pinned GPU."""
-        slow = 1 + self.time_band.high
+        slow = 1 + training_tables().bands["gpu_hours"].high
         return list(
             zip(
                 *(
@@ -303,13 +298,16 @@ class TrainingLoad(Choices):
         return training.refusal_of(run, gpu.devices if devices is None else devices)
 
     def hours(self, found: Many) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """GPU-hours of the whole run and the ends of their 80 % band; none is shorter than can be."""
+        """GPU-hours of the whole run and the ends of their 80 % band; none is shorter than can be.
+
+        Training has the band of published whole runs, a fine-tune that of the steady speed.
+        """
         hours = np.asarray(training.gpu_hours(self.tokens, found.tokens_per_s_per_gpu))
         if not self.trains:
             shortest = np.asarray(training.gpu_hours(self.tokens, found.high))
             return hours, shortest, np.asarray(training.gpu_hours(self.tokens, found.low))
         shortest = np.asarray(training.gpu_hours(self.tokens, found.fastest))
-        band = self.time_band
+        band = training_tables().bands["gpu_hours"]
         return hours, np.maximum(hours * (1 + band.low), shortest), hours * (1 + band.high)
 
     def runs(self, gpus: Sequence[workload.PinnedGpu] | None = None) -> Runs:
