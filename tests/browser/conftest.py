@@ -8,13 +8,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.server import CHROMIUM_ARGS, chromium_path, running
 
 LOADED_MS = 30_000
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 VERDICT = "[data-verdict]"
+expect.set_options(timeout=15_000)  # a run of the script on a busy machine
 
 # The frontend first asks for the server under the page's own path and gets 404: normal on every deep link.
 EXPECTED_CONSOLE = ("_stcore/health", "_stcore/host-config", "404 (Not Found)")
@@ -100,3 +102,28 @@ def opened(page: Page, url: str, sight: str = VERDICT) -> Page:
         page.wait_for_selector("[data-grid=matrix] [role=gridcell]", timeout=LOADED_MS)
     settled(page)
     return page
+
+
+def sideways(page: Page) -> float:
+    """By how many pixels the page scrolls sideways."""
+    return page.get_by_test_id("stMain").evaluate("e => e.scrollWidth - e.clientWidth")
+
+
+def cut_off(page: Page) -> list[str]:
+    """Texts of the chart that reach beyond it."""
+    return page.locator(".js-plotly-plot").evaluate(
+        """plot => { const b = plot.getBoundingClientRect();
+        return [...plot.querySelectorAll('text')].filter(t => t.textContent.trim()).filter(t => {
+          const r = t.getBoundingClientRect(); return r.left < b.left - 1 || r.right > b.right + 1;
+        }).map(t => t.textContent); }"""
+    )
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds that is serious or critical, with the element."""
+    return [
+        f"{rule['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+        for rule in Axe().run(page).response["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from pages.ui.accuracy_choices import KINDS, VIEWS
-from tests.browser.conftest import opened, settled
+from tests.browser.conftest import cut_off, opened, settled, sideways, violations
 
 pytestmark = pytest.mark.browser
 
@@ -46,19 +44,6 @@ def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
 ) -> None:
     page = profile(390, 844, color_scheme=mode).new_page()
     opened(page, f"{server}/accuracy?off={view}", CHART)
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
-    outside = page.locator(".js-plotly-plot").evaluate(
-        """plot => { const b = plot.getBoundingClientRect();
-        return [...plot.querySelectorAll('text')].filter(t => t.textContent.trim()).filter(t => {
-          const r = t.getBoundingClientRect(); return r.left < b.left - 1 || r.right > b.right + 1;
-        }).map(t => t.textContent); }"""
-    )
-    assert outside == []
-    found = [
-        f"{v['id']}: {json.dumps(node['html'])[:200]}"
-        for v in Axe().run(page).response["violations"]
-        if v["impact"] in ("serious", "critical")
-        for node in v["nodes"]
-    ]
-    assert not found
+    assert sideways(page) <= 1
+    assert cut_off(page) == []
+    assert not violations(page)

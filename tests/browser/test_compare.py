@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from pages.ui.compare_choices import VIEWS
-from tests.browser.conftest import opened, settled
+from tests.browser.conftest import cut_off, opened, settled, sideways, violations
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +51,7 @@ def test_the_selected_card_becomes_the_baseline(page: Page, server: str) -> None
     page.get_by_role("button", name="Compare others with it").click(timeout=10_000)
     expect(page.get_by_text("multiples of the A100 SXM4 80GB")).to_be_visible(timeout=10_000)
     settled(page)
-    assert "base=a100-sxm4-80gb" in page.url
+    expect(page).to_have_url(re.compile("base=a100-sxm4-80gb"))
 
 
 def test_a_filter_and_a_view_travel_in_the_link(
@@ -64,11 +64,10 @@ def test_a_filter_and_a_view_travel_in_the_link(
     page.get_by_role("radio", name="Tensor Cores").click()
     page.wait_for_selector(CHART)
     settled(page)
-    assert "vendor=amd" in page.url
-    assert "show=tensor" in page.url
+    expect(page).to_have_url(re.compile("(?=.*vendor=amd)(?=.*show=tensor)"))
     takeaway = page.get_by_text("Of the cards shown").inner_text()
     other = opened(profile().new_page(), page.url, CHART)
-    assert other.get_by_text("Of the cards shown").inner_text() == takeaway
+    expect(other.get_by_text("Of the cards shown")).to_have_text(takeaway)
     expect(other.get_by_text("13 of 86 cards pass the filters")).to_be_visible()
 
 
@@ -78,8 +77,8 @@ def test_only_one_chart_is_mounted_at_a_time(page: Page, server: str) -> None:
         page.get_by_role("radio", name=label, exact=True).click()
         page.wait_for_selector(CHART)
         settled(page)
-        assert page.locator(".js-plotly-plot").count() == 1
-        assert page.locator("[data-testid=stDataFrame]").count() == 0
+        expect(page.locator(".js-plotly-plot")).to_have_count(1)
+        expect(page.locator("[data-testid=stDataFrame]")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("button", "ending"), [("CSV", "csv"), ("Excel", "xlsx"), ("JSON", "json")])
@@ -104,15 +103,9 @@ def test_phone_width_needs_no_sideways_scroll(
     profile: Callable[..., BrowserContext], server: str, view: str
 ) -> None:
     page = opened(profile(390, 844).new_page(), f"{server}/compare?show={view}", sight(view))
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
+    assert sideways(page) <= 1
     if view != "table":
-        plot = page.locator(".js-plotly-plot").bounding_box()
-        texts = page.locator(".js-plotly-plot text").all()
-        assert plot is not None
-        for box in filter(None, (text.bounding_box() for text in texts)):
-            assert box["x"] >= plot["x"] - 1
-            assert box["x"] + box["width"] <= plot["x"] + plot["width"] + 1
+        assert cut_off(page) == []
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -129,10 +122,4 @@ def test_axe_finds_nothing_serious(
     page.get_by_text("Filters", exact=True).click()
     settled(page)
     page.wait_for_timeout(400)  # the expander's own animation
-    found = [
-        f"{v['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for v in Axe().run(page).response["violations"]
-        if v["impact"] in ("serious", "critical")
-        for node in v["nodes"]
-    ]
-    assert not found
+    assert not violations(page)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import LOADED_MS, VERDICT, opened, settled
+from tests.browser.conftest import LOADED_MS, VERDICT, opened, settled, sideways, violations
 
 pytestmark = pytest.mark.browser
 
@@ -84,10 +83,8 @@ def test_a_link_opens_on_the_same_fine_tune(profile: Profile, server: str) -> No
 def test_a_phone_shows_switch_verdict_and_scrubbers_first(profile: Profile, server: str, task: str) -> None:
     page = profile(390, 844, has_touch=True, is_mobile=True, color_scheme="dark").new_page()
     opened(page, f"{server}/?task={task}&model=llama-3.1-8b", TERMS)
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("main => main.scrollWidth - document.documentElement.clientWidth") <= 0
+    assert sideways(page) <= 0
     expect(page.get_by_role("radio", name="Train")).to_be_in_viewport()
     for selector in (VERDICT, LENGTH, OTHER):
         expect(page.locator(selector)).to_be_in_viewport()
-    violations = Axe().run(page).response["violations"]
-    assert not [v["id"] for v in violations if v["impact"] in ("serious", "critical")]
+    assert not violations(page)
