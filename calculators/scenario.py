@@ -161,7 +161,7 @@ class Scenario(BaseModel):
     usd_per_person_hour: Annotated[float, Field(ge=0, le=10_000)] = 69.5
 
     # recommendation; `task`, `method` and the load above say what for
-    recommend_view: Literal["ranking", "purposes", "duel"] = "ranking"
+    recommend_view: Literal["ranking", "purposes", "duel", "judgements"] = "ranking"
     objective: Literal["cheapest", "fastest", "power", "gpus"] = "cheapest"
     serving: Literal["live", "batch", "images"] = "live"  # what serving means: users, a batch, images
     format_freedom: Literal["this", "8bit", "any"] = "this"  # weight formats that may be chosen instead

@@ -22,7 +22,7 @@ NOT, PERHAPS, SURELY = range(3)
 # What decides, and what decides between equals. Every measure is in each list, so that an option that is
 # nowhere worse and somewhere better always stands first.
 OBJECTIVES: dict[Objective, tuple[str, ...]] = {
-    "cheapest": ("usd", "seconds", "power_w", "gpus"),
+    "cheapest": ("usd", "gpus", "seconds", "power_w"),
     "fastest": ("seconds", "usd", "power_w", "gpus"),
     "power": ("power_w", "usd", "seconds", "gpus"),
     "gpus": ("gpus", "usd", "seconds", "power_w"),
@@ -97,9 +97,12 @@ def meets(limits: Sequence[Limit], side: str = "value") -> NDArray[np.bool_]:
     return np.asarray(met)
 
 
-def grades(options: Options, limits: Sequence[Limit] = ()) -> NDArray[np.int8]:
-    """SURELY: fits and meets every limit; PERHAPS: memory is tight, or nobody offers so many; else NOT."""
-    known = np.isfinite(options.seconds.value) & options.allowed & meets(limits)
+def grades(options: Options, limits: Sequence[Limit] = (), side: str = "value") -> NDArray[np.int8]:
+    """SURELY: fits and meets every limit; PERHAPS: memory is tight, or nobody offers so many; else NOT.
+
+    side: asked of the value, or of one end of the bands.
+    """
+    known = np.isfinite(options.seconds.value) & options.allowed & meets(limits, side)
     sure = (options.verdict == 2) & options.offered
     return np.where(known & (options.verdict > 0), np.where(sure, SURELY, PERHAPS), NOT).astype(np.int8)
 

@@ -1,0 +1,206 @@
+"""What the Recommend page asks for: the fields of each purpose, and how each is shown and taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calculators.scenario import Scenario
+from pages.ui import catalogue, link, price_load
+from pages.ui.recommend_load import PURPOSES, purpose
+from pages.ui.recommend_presets import PRESETS
+
+VIEWS = {
+    "ranking": "Which to take",
+    "purposes": "Training or inference",
+    "duel": "Duel",
+    "judgements": "Common wisdom, checked",
+}
+OBJECTIVES = {
+    "cheapest": "Cheapest that does it",
+    "fastest": "Fastest within the budget",
+    "power": "Least power",
+    "gpus": "Fewest GPUs",
+}
+FREEDOM = {"this": "Only the one chosen", "8bit": "Also others of 8 bits or more", "any": "Also 4 bits"}
+PLACE = {"any": "Anywhere", "workstation": "Workstation", "datacentre": "Data centre"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One number: its label, the unit it is shown in, what stands in an empty box, and a sentence about it."""
+
+    label: str
+    unit: float = 1
+    empty: str = ""
+    help: str = ""
+
+
+_CEILING = Asked("at most USD a month", empty="no limit", help="Of all GPUs together, 730 hours.")
+_RUN = Asked("at most USD a run", empty="no limit", help="GPU-hours times the price.")
+_DAYS = Asked("finish in (days)", empty="no limit")
+_LOAD = {
+    "max_model_len": Asked("context, tokens", help="Room for each user: prompt and answer (max_model_len)."),
+    "prompt_tokens": Asked("prompt, tokens", help="Read for each request."),
+    "output_tokens": Asked("answer, tokens", help="Written for each request."),
+}
+_LIVE = {
+    "least_tokens_per_s": Asked(
+        "least tokens/s for each", help="Of one user while the answer is written: 1 / TPOT."
+    ),
+    "max_ttft_s": Asked("first token within (s)", empty="no limit", help="TTFT, waiting for room included."),
+    "cost_ceiling": _CEILING,
+}
+_TUNE = {
+    "samples": Asked("samples"),
+    "sample_tokens": Asked("tokens of each"),
+    "epochs": Asked("epochs", help="How often the samples are gone through."),
+    "seq_len": Asked("sequence length", empty="2,048"),
+    "micro_batch": Asked("micro-batch", help="Sequences on one GPU at the same time."),
+    "deadline_days": _DAYS,
+    "cost_ceiling": _RUN,
+}
+WORK: Mapping[str, Mapping[str, Asked]] = {
+    "one": {**_LOAD, **_LIVE},
+    "many": {
+        "concurrency": Asked("users at once", help="Each sends the next request when answered."),
+        **_LOAD,
+        **_LIVE,
+    },
+    "batch": {
+        "batch_requests": Asked("requests"),
+        **_LOAD,
+        "deadline_days": _DAYS,
+        "cost_ceiling": Asked("at most USD", empty="no limit", help="Of the whole batch."),
+    },
+    "qlora": _TUNE,
+    "lora": _TUNE,
+    "full": _TUNE,
+    "train": {
+        "train_tokens": Asked("tokens, billions", 10**9),
+        "deadline_days": _DAYS,
+        "train_gpus": Asked("GPUs, without a limit", help="How many are compared when no day is set."),
+        "seq_len": Asked("sequence length", empty="4,096"),
+        "micro_batch": Asked("micro-batch", help="Sequences on one GPU at the same time."),
+        "cost_ceiling": _RUN,
+    },
+    "images": {},
+}
+LIMITS: Mapping[str, Asked] = {
+    "max_gpus": Asked("GPUs at most", empty="no limit"),
+    "max_power_w": Asked("W at most", empty="no limit", help="Board power of all GPUs together."),
+}
+SWITCHES: Mapping[str, tuple[str, str]] = {
+    "need_nvlink": ("NVLink or alike", "A fast link between the GPUs of one copy (bridges join two)."),
+    "need_mig": ("MIG", "Can be cut into slices, each with memory of its own."),
+    "need_ecc": ("ECC", "Recorded for the card, or HBM, which carries the check bits."),
+}
+
+
+def choices(s: Scenario) -> dict[str, dict[str, str]]:
+    """The lists: id to name, by field."""
+    found: dict[str, dict[str, str]] = {"objective": dict(OBJECTIVES)}
+    if purpose(s) in ("one", "many", "batch"):
+        found["format_freedom"] = dict(FREEDOM)
+    found["price_basis"] = dict(price_load.BASES)
+    found["place"] = dict(PLACE)
+    found["maker"] = {"": "Any vendor", **catalogue.named_values("vendor")}
+    return found
+
+
+_LIST_LABELS = {
+    "objective": "Take the",
+    "format_freedom": "Weight formats",
+    "price_basis": "Paid how",
+    "place": "Stands in",
+    "maker": "Vendor",
+}
+
+
+def form(s: Scenario) -> dict[str, Any]:
+    """Everything that can be set on the page, as the browser takes it."""
+    asked = purpose(s)
+    numbers = {**WORK[asked], **LIMITS}
+    return {
+        "presets": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
+        "purposes": [{"id": name, "label": label} for name, label in PURPOSES.items()],
+        "purpose": asked,
+        "views": [{"id": name, "label": label} for name, label in VIEWS.items()],
+        "view": s.recommend_view,
+        "groups": [
+            _group("The work and its target", s, WORK[asked]),
+            _group(
+                "The hardware",
+                s,
+                LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]},
+                True,
+            ),
+        ],
+        "asked": sorted(numbers),
+    }
+
+
+def _group(legend: str, s: Scenario, asked: Mapping[str, Asked], hardware: bool = False) -> dict[str, Any]:
+    fields = [
+        {
+            "kind": "number",
+            "field": name,
+            "label": one.label,
+            "value": "" if (value := getattr(s, name)) is None else f"{value / one.unit:.10g}",
+            "empty": one.empty,
+            "help": one.help,
+        }
+        for name, one in asked.items()
+    ]
+    lists = [
+        {
+            "kind": "select",
+            "field": name,
+            "label": _LIST_LABELS[name],
+            "value": getattr(s, name),
+            "options": [[key, label] for key, label in options.items()],
+            "help": "",
+        }
+        for name, options in choices(s).items()
+        if (name in ("place", "maker", "price_basis")) == hardware
+    ]
+    checks = [
+        {"kind": "check", "field": name, "label": label, "value": bool(getattr(s, name)), "help": help}
+        for name, (label, help) in SWITCHES.items()
+        if hardware
+    ]
+    return {"legend": legend, "fields": [*lists, *fields, *checks]}
+
+
+def live(s: Scenario) -> tuple[str, ...]:
+    """The link's parameters that are set on the page itself, not in the sidebar."""
+    names = dict.fromkeys((*WORK[purpose(s)], *LIMITS, *SWITCHES, *choices(s), "recommend_view", "duel_gpus"))
+    return tuple(link.BY_FIELD[name].name for name in names)
+
+
+def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
+    """The field of the Scenario that a change in the form sets; nothing when it is not one that it takes.
+
+    An emptied box is the default again.
+    """
+    if name in SWITCHES:
+        return {name: bool(value)}
+    lists = choices(s)
+    if name in lists:
+        return {name: value} if value in lists[name] else {}
+    asked = {**WORK[purpose(s)], **LIMITS}.get(name)
+    if asked is None:
+        return {}
+    if value is None or value == "":
+        return {name: Scenario.model_fields[name].default}
+    try:
+        number: Any = float(value) * asked.unit
+    except (TypeError, ValueError):
+        return {}
+    if not math.isfinite(number):
+        return {}
+    if "int" in str(Scenario.model_fields[name].annotation):
+        number = round(number)
+    return {name: number} if link.takes(name, number) else {}

@@ -1,0 +1,830 @@
+"""Which configuration to take in a scenario: every GPU, count, weight format and split, ranked.
+
+Looks up and hands over to the calculators; puts nothing into words. What does not depend on prices, targets
+or constraints is kept, so most changes of a reader only rank anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calculators import cost, memory, ranking
+from calculators.ranking import Limit, Measure, Options
+from calculators.scenario import Scenario
+from gpu_data import mig
+from pages.ui import catalogue, compare_choices, price_load, speed_load, training_load, workload
+from pages.ui.price_load import Rent
+
+Floats = NDArray[np.float64]
+
+COUNTS = (1, 2, 4, 8, 16)  # GPUs of one copy: servers and two servers
+COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
+USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
+SIDES = ("value", "low", "high")
+SECONDS_PER_DAY = 86400.0
+# weight formats by bits, the first of each that the engine reads
+LADDER: Mapping[int, tuple[str, ...]] = {
+    16: ("bf16", "gguf-f16"),
+    8: ("fp8", "gguf-q8_0", "bnb-int8"),
+    4: ("awq-int4", "gguf-q4_k_m", "bnb-nf4"),
+}
+LEAST_BITS = {"8bit": 8, "any": 4}
+_ASKED = (
+    "price_edits", "purchase_edits", "price_basis", "usd_per_kwh", "power_usage_effectiveness", "own_years",
+    "host_usd", "busy_share", "runs_per_month", "lost_hours_per_week", "small_memory_gb",
+    "usd_per_person_hour", "gpus", "gpu_count", "map_gpu", "cost_view", "cost_gpu", "least_tokens_per_s",
+    "recommend_view", "objective", "max_ttft_s", "cost_ceiling", "place", "maker", "max_power_w", "max_gpus",
+    "need_nvlink", "need_mig", "need_ecc", "duel_gpus", "train_tokens", "samples", "sample_tokens", "epochs",
+    "batch_requests",
+)  # fmt: skip
+_PLAIN = {name: Scenario.model_fields[name].default for name in _ASKED}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Shares of what is paid for that the work uses, 0 to 1; NaN where it is not known."""
+
+    memory: float = np.nan
+    bandwidth: float = np.nan
+    compute: float = np.nan
+    link: float = np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The best setup of one GPU.
+
+    boards: of one copy; seconds: a token of one user, or the run; first_s: to the first token; sure: targets
+    are met even at the bad end of the bands. reason: the hurdle that nothing of this GPU passes.
+    """
+
+    gpu: str
+    name: str
+    rent: Rent
+    format: str = ""
+    split: str = ""
+    boards: int = 0
+    copies: int = 1
+    gpus: int = 0
+    users_each: int = 0
+    usd: Measure | None = None
+    seconds: Measure | None = None
+    first_s: Measure | None = None
+    output_per_s: Measure | None = None
+    power_w: float = np.nan
+    tight: bool = False
+    offered: bool = True
+    sure: bool = True
+    frontier: bool = False
+    tied: bool = False
+    use: Use = field(default_factory=Use)
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """From `at` (users, days) on another GPU comes first; gpu None: none does it any more."""
+
+    at: float
+    gpu: str | None
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Choices: best first, then (reason given) those that cannot. refused: why nothing can be computed."""
+
+    scenario: Scenario
+    work: str
+    choices: tuple[Choice, ...]
+    below: Turn | None = None
+    above: Turn | None = None
+    notes: tuple[str, ...] = ()
+    refused: str | None = None
+
+    @property
+    def ranked(self) -> tuple[Choice, ...]:
+        """Those that do the work."""
+        return tuple(one for one in self.choices if one.reason is None)
+
+    @property
+    def best(self) -> Choice | None:
+        """The answer."""
+        return next(iter(self.ranked), None)
+
+    def of(self, gpu: str) -> Choice | None:
+        """One GPU's choice."""
+        return next((one for one in self.choices if one.gpu == gpu), None)
+
+
+# ---------------------------------------------------------------- the cards
+
+
+@dataclass(frozen=True)
+class _Cards:
+    """Facts of every GPU in the list, in its order: arrays [card]."""
+
+    ids: tuple[str, ...]
+    power_w: Floats
+    memory: Floats
+    vendor: NDArray[Any]
+    place: NDArray[Any]
+    linked: Floats  # GPUs that a fast link joins: 0, 2 (bridge), inf
+    mig: NDArray[np.bool_]
+    ecc: NDArray[np.bool_]
+
+
+def fast_link_gpus(row: Mapping[str, Any]) -> float:
+    """How many GPUs the fast link joins: 0 without one, 2 for a bridge, all of a machine otherwise."""
+    if not float(_or(row["interconnect_gb_per_s"], 0.0)) > 0:
+        return 0.0
+    name = str(row["interconnect"])
+    return (4.0 if "4 GPUs" in name else 2.0) if "bridge" in name else np.inf
+
+
+def has_ecc(row: Mapping[str, Any]) -> bool:
+    """Whether ECC is recorded, or the memory is HBM, which carries the check bits beside the data."""
+    return str(_or(row["ecc"], "")).startswith("yes") or "HBM" in str(_or(row["memory_type"], ""))
+
+
+def _or(value: Any, other: Any) -> Any:
+    return other if value is None or str(value) in ("<NA>", "nan", "None") else value
+
+
+PLACES = {"workstation": ("workstation", "consumer", "soc"), "datacentre": ("module", "server", "superchip")}
+
+
+@cache
+def _cards(pre_release: bool) -> _Cards:
+    hidden = frozenset() if pre_release else catalogue.pre_release_gpus()
+    ids = tuple(str(gpu) for gpu in catalogue.gpus().index if gpu not in hidden)
+    rows = [catalogue.spec_row(gpu) for gpu in ids]
+    forms = [compare_choices.form_class(str(_or(row["form_factor"], ""))) for row in rows]
+    return _Cards(
+        ids,
+        np.array([float(_or(row["tdp_w"], np.nan)) for row in rows]),
+        np.array([float(row["memory_gb"]) for row in rows]),
+        np.array([catalogue.slug(row["vendor"]) for row in rows]),
+        np.array([next((p for p, known in PLACES.items() if form in known), "") for form in forms]),
+        np.array([fast_link_gpus(row) for row in rows]),
+        np.array(
+            [
+                float(_or(row["mig_max_instances"], 0)) > 0 or gpu in mig.cards()
+                for gpu, row in zip(ids, rows, strict=True)
+            ]
+        ),
+        np.array([has_ecc(row) for row in rows]),
+    )
+
+
+def _allowed(s: Scenario, cards: _Cards, boards: Any, gpus: Any) -> NDArray[np.bool_]:
+    """What the reader asks of the hardware: [card, setup]."""
+    ok = np.ones(len(cards.ids), dtype=bool)
+    if s.place != "any":
+        ok &= cards.place == s.place
+    if s.maker:
+        ok &= cards.vendor == s.maker
+    if s.need_mig:
+        ok &= cards.mig
+    if s.need_ecc:
+        ok &= cards.ecc
+    found = ok[:, None] & np.ones(np.broadcast_shapes(np.shape(gpus), np.shape(boards)), dtype=bool)
+    if s.need_nvlink:
+        found &= cards.linked[:, None] >= np.maximum(boards, 2)
+    if s.max_gpus is not None:
+        found &= gpus <= s.max_gpus
+    return found
+
+
+# ---------------------------------------------------------------- serving
+
+
+@dataclass(frozen=True)
+class _Served:
+    """One format and split: arrays [users, card, count]; speed as `calculators.speed` gives it."""
+
+    format: str
+    pipeline: bool
+    verdict: NDArray[np.int8]
+    full: Floats  # memory needed / capacity
+    seconds: Measure
+    first_s: Measure
+    output_per_s: Measure
+    use: ranking.Use
+    reasons: tuple[str | None, ...]
+    notes: tuple[str, ...]
+    users: Floats  # of one copy; of a batch as many as fit
+
+
+def formats_of(s: Scenario, load: workload.Workload) -> list[str]:
+    """The weight formats that may be chosen, the reader's own first."""
+    found = [s.weight_format]
+    least = LEAST_BITS.get(s.format_freedom)
+    for bits, ids in LADDER.items():
+        if least is not None and bits >= least:
+            readable = [one for one in ids if load.loads(catalogue.weight_formats()[one])]
+            found += readable[:1]
+    return list(dict.fromkeys(found))
+
+
+def _grid(users: int) -> tuple[int, ...]:
+    own = {-(-users // copies) for copies in range(1, users + 1)}
+    return tuple(sorted(own | set(USERS)))
+
+
+@lru_cache(maxsize=64)
+def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch: bool) -> _Served | str:
+    """Memory and speed of every GPU and count; nothing in it depends on a price. Raises ConfigRefused."""
+    load = workload.load(
+        s.model_copy(update={"weight_format": fmt, "split": "pipeline" if pipeline else s.split})
+    )
+    cards = _cards(s.pre_release)
+    pairs = [(gpu, count) for gpu in cards.ids for count in COUNTS]
+    if pipeline:  # an alternative where GPUs would exchange parts of every layer over PCIe
+        linked = cards.linked.repeat(len(COUNTS))
+        pairs = [pair for pair, n in zip(pairs, linked, strict=True) if 1 < pair[1] <= 8 and n < pair[1]]
+    chosen = [workload.pinned(gpu, count) for gpu, count in pairs]
+    many = np.array(users)[:, None]
+    found = speed_load.speeds(load, chosen, many, streamed=not batch)
+    if isinstance(found, str):
+        return found
+    shape = (len(users), len(pairs))
+    verdict, full = np.zeros(shape, np.int8), np.full(shape, np.nan)
+    place = {gpu: i for i, gpu in enumerate(chosen)}
+    for group in load.alike(chosen):
+        deployment = load.deployment(group, users=np.array(users))
+        if isinstance(deployment, str):
+            continue
+        report = memory.estimate(deployment)
+        if report.refused is None:
+            at = [place[gpu] for gpu in group]
+            both = (len(group), len(users))
+            verdict[:, at] = np.broadcast_to(report.verdict, both).T
+            used = np.asarray(report.needed_bytes) / np.asarray(report.capacity_bytes)
+            full[:, at] = np.broadcast_to(used, both).T
+    speed = found.speed
+    rate = speed.max_output_tokens_per_s if batch else speed.output_tokens_per_s
+    running = speed.users_at_most if batch else speed.running
+    used = ranking.used_shares(speed.prompt, speed.step, s.output_tokens, running)
+
+    def placed(values: Any, empty: float = np.nan) -> Any:
+        """[users, pair] as [users, card, count]."""
+        values = np.broadcast_to(values, shape)
+        if not pipeline:
+            return values.reshape(len(users), len(cards.ids), len(COUNTS))
+        whole = np.full((len(users), len(cards.ids), len(COUNTS)), empty, dtype=values.dtype)
+        row = {gpu: i for i, gpu in enumerate(cards.ids)}
+        whole[:, [row[gpu] for gpu, _ in pairs], [COUNTS.index(n) for _, n in pairs]] = values
+        return whole
+
+    def measure(one: Any) -> Measure:
+        return Measure(*(placed(getattr(one, side)) for side in SIDES))
+
+    reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
+    return _Served(
+        fmt, pipeline, placed(verdict, 0), placed(full), measure(speed.tpot_s), measure(speed.ttft_s),
+        measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in ("bandwidth", "compute", "link"))),
+        reasons, found.assumptions, placed(running if batch else many.astype(float)),
+    )  # fmt: skip
+
+
+def _ways(s: Scenario, batch: bool) -> list[_Served] | str:
+    """Every format and split that can be served; or why there is none."""
+    plain = s.model_copy(update={**_PLAIN, "concurrency": 1, "deadline_days": None, "format_freedom": "this"})
+    load = workload.load(s)
+    users = (1,) if batch else _grid(s.concurrency)
+    found, refused = [], None
+    for fmt in formats_of(s, load):
+        for pipeline in (False, True) if s.split == "auto" and load.engine.split != "layers" else (False,):
+            one = _served(plain, fmt, pipeline, users, batch)
+            if isinstance(one, str):
+                refused = refused or one
+            else:
+                found.append(one)
+    return found or refused or "nothing can be served"
+
+
+def _stack(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """[users, card, count] of each way as [card, way x users x count]."""
+    cards = parts[0].shape[1]
+    return np.concatenate([part.transpose(1, 0, 2).reshape(cards, -1) for part in parts], axis=1)
+
+
+def _measures(parts: Sequence[Measure]) -> Measure:
+    return Measure(*(_stack([getattr(part, side) for part in parts]) for side in SIDES))
+
+
+@dataclass(frozen=True)
+class _Stacked:
+    """All ways of serving as one table [card, setup]."""
+
+    cards: _Cards
+    ways: tuple[_Served, ...]
+    verdict: NDArray[np.int8]
+    full: Floats
+    seconds: Measure
+    first_s: Measure
+    output_per_s: Measure
+    boards: NDArray[np.int64]
+    users: NDArray[np.int64]
+    way: NDArray[np.int64]
+    use: ranking.Use
+
+    def used(self, i: int, k: int) -> Use:
+        """What one setup of one GPU uses."""
+        columns = (self.full, self.use.bandwidth, self.use.compute, self.use.link)
+        return Use(*(float(column[i, k]) for column in columns))
+
+
+@lru_cache(maxsize=8)
+def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
+    ways = _ways(s, batch)
+    if isinstance(ways, str):
+        return ways
+    users, _, counts = ways[0].verdict.shape
+    grid = np.array((1,) if batch else _grid(s.concurrency))
+    each = users * counts
+    return _Stacked(
+        _cards(s.pre_release),
+        tuple(ways),
+        _stack([w.verdict for w in ways]),
+        _stack([w.full for w in ways]),
+        _measures([w.seconds for w in ways]),
+        _measures([w.first_s for w in ways]),
+        _measures([w.output_per_s for w in ways]),
+        np.tile(np.array(COUNTS), users * len(ways)),
+        np.tile(grid.repeat(counts), len(ways)),
+        np.arange(len(ways)).repeat(each),
+        ranking.Use(*(_stack([getattr(w.use, n) for w in ways]) for n in ("bandwidth", "compute", "link"))),
+    )
+
+
+def _technical(s: Scenario) -> Scenario:
+    """The scenario without what does not change memory or speed."""
+    keep = {**_PLAIN, "deadline_days": None}
+    return s.model_copy(update=keep)
+
+
+def _prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
+    rents = price_load.rents(s, cards.ids, today)
+    usd = np.array([rents[gpu].usd for gpu in cards.ids])
+    return rents, usd, np.array([_machine(s, rents[gpu]) for gpu in cards.ids])
+
+
+def _machine(s: Scenario, rent: Rent) -> float:
+    """GPUs in the largest machine that anybody quotes; who owns them or has a price knows better."""
+    if rent.edited or s.price_basis == price_load.OWN_BASIS or not rent.known:
+        return np.inf
+    return float(rent.largest_machine)
+
+
+def _serving_options(
+    s: Scenario, table: _Stacked, prices: tuple[Any, Floats, Floats], users: int
+) -> tuple[Options, tuple[Limit, ...], Floats]:
+    """(options, limits, copies) for so many users: each copy takes its share of them."""
+    _, usd, machine = prices
+    copies = np.ceil(users / table.users)
+    gpus = copies * table.boards
+    month = Measure.exact(cost.usd_per_month(usd[:, None], gpus[None, :]))
+    power = table.cards.power_w[:, None] * gpus
+    allowed = _allowed(s, table.cards, table.boards, gpus) & (table.users <= users)
+    options = Options(
+        table.verdict, month, table.seconds, power, np.broadcast_to(gpus, power.shape), allowed,
+        machine[:, None] >= table.boards[None, :],
+    )  # fmt: skip
+    slowest = 1 / s.least_tokens_per_s if s.least_tokens_per_s else np.inf
+    limits = (
+        Limit("tpot", table.seconds, slowest),
+        Limit("ttft", table.first_s, np.inf if s.max_ttft_s is None else s.max_ttft_s),
+        Limit("usd", month, np.inf if s.cost_ceiling is None else s.cost_ceiling),
+        Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),
+    )
+    return options, limits, copies
+
+
+def _at(measure: Measure, i: int, k: int) -> Measure:
+    return measure.at((i, k))
+
+
+def _finished(
+    s: Scenario,
+    work: str,
+    cards: _Cards,
+    found: tuple[Options, Sequence[Limit]],
+    rents: Mapping[str, Rent],
+    describe: Any,
+    why: Any,
+    notes: Sequence[str],
+    switches: tuple[Turn | None, Turn | None] = (None, None),
+    open_band: bool = False,
+) -> Recommendation:
+    """Choices in order from options [card, setup]; `describe` fills in what only the task knows."""
+    options, limits = found
+    grade = ranking.grades(options, limits)
+    setups = ranking.best_setups(options, grade, s.objective)
+    rows = np.arange(len(cards.ids))
+    best = options.at((rows, np.maximum(setups, 0)))
+    top = np.where(setups >= 0, grade[rows, np.maximum(setups, 0)], ranking.NOT)
+    if open_band and s.objective == "cheapest":
+        best = replace(best, usd=_with_band(options, limits, best.usd))
+    names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
+    ranked = ranking.order(best, top, s.objective, names)
+    on = ranking.frontier(
+        np.where(top > ranking.NOT, best.usd.value, np.nan),
+        np.where(top > ranking.NOT, best.seconds.value, np.nan),
+    )
+    same = ranking.tied(best, s.objective, top, int(ranked[0])) if len(ranked) else np.zeros(len(rows), bool)
+    sure = np.broadcast_to(ranking.meets(limits, "high"), options.verdict.shape)
+    choices = []
+    for i in ranked:
+        k = int(setups[i])
+        one = Choice(
+            cards.ids[i], names[i], rents[cards.ids[i]],
+            usd=best.usd.at(i), seconds=_at(options.seconds, i, k), power_w=float(options.power_w[i, k]),
+            gpus=int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
+            offered=bool(options.offered[i, k]), sure=bool(sure[i, k]), frontier=bool(on[i]),
+            tied=bool(same[i]) and i != ranked[0],
+        )  # fmt: skip
+        choices.append(describe(one, i, k))
+    reasons = ranking.first_failing(options, limits)
+    left = [
+        Choice(cards.ids[i], names[i], rents[cards.ids[i]], reason=why(i, reasons[i] or "limits"))
+        for i in rows
+        if setups[i] < 0
+    ]
+    return Recommendation(s, work, (*choices, *left), *switches, tuple(notes))
+
+
+def _winner(s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]]) -> tuple[str | None, int]:
+    """(GPU that comes first, how many of it in one copy or run)."""
+    options, limits = found
+    grade = ranking.grades(options, limits)
+    setups = ranking.best_setups(options, grade, s.objective)
+    rows = np.arange(len(cards.ids))
+    picked = np.maximum(setups, 0)
+    top = np.where(setups >= 0, grade[rows, picked], ranking.NOT)
+    best = options.at((rows, picked))
+    ranked = ranking.order(best, top, s.objective, cards.ids)
+    if not len(ranked):
+        return None, 0
+    return cards.ids[int(ranked[0])], int(best.gpus[ranked[0]])
+
+
+def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measure:
+    """Cost of each GPU's cheapest setup were all speeds at an end of their bands, which decides how many."""
+    ends = []
+    rows = np.arange(len(options.verdict))
+    for side in ("low", "high"):
+        setups = ranking.best_setups(options, ranking.grades(options, limits, side), "cheapest")
+        ends.append(np.where(setups >= 0, options.usd.value[rows, np.maximum(setups, 0)], np.inf))
+    return Measure(usd.value, np.minimum(ends[0], usd.value), np.maximum(ends[1], usd.value))
+
+
+_WHY = {
+    "constraint": "your constraints",
+    "memory": "does not fit",
+    "usd": "above your ceiling, or no price",
+    "power": "more power than allowed, or power not known",
+    "limits": "no setup meets everything at once",
+}
+
+
+def _serve(s: Scenario, today: date) -> Recommendation:
+    load = workload.load(s)
+    table = _stacked_of(_technical(s), False)
+    if isinstance(table, str):
+        return Recommendation(s, load.name, (), refused=table)
+    prices = _prices(s, table.cards, today)
+    options, limits, copies = _serving_options(s, table, prices, s.concurrency)
+
+    def describe(one: Choice, i: int, k: int) -> Choice:
+        way = table.ways[table.way[k]]
+        share = s.concurrency / int(table.users[k])
+        out = _at(table.output_per_s, i, k)
+        return replace(
+            one, format=way.format, boards=int(table.boards[k]), copies=int(copies[k]),
+            users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
+            output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
+            split=_split(load, way, int(table.boards[k]), one.gpu),
+            use=table.used(i, k),
+        )  # fmt: skip
+
+    def why(i: int, name: str) -> str:
+        if name in _WHY and name != "memory":
+            return _WHY[name]
+        told = table.ways[0].reasons[i * len(COUNTS) : (i + 1) * len(COUNTS)]
+        if name in ("memory", "speed"):
+            return next((r for r in told if r and r != "does not fit"), _WHY["memory"])
+        if name == "tpot":
+            return f"slower than {s.least_tokens_per_s:g} tokens/s for each user"
+        return f"first token later than {s.max_ttft_s:g} s"
+
+    def winner(users: float) -> tuple[str | None, int]:
+        return _winner(s, table.cards, _serving_options(s, table, prices, int(users))[:2])
+
+    turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner)
+    return _finished(
+        s,
+        load.name,
+        table.cards,
+        (options, limits),
+        prices[0],
+        describe,
+        why,
+        table.ways[0].notes,
+        turns,
+        True,
+    )
+
+
+def _turns(
+    stops: Sequence[float], now: float, winner: Callable[[float], tuple[str | None, int]]
+) -> tuple[Turn | None, Turn | None]:
+    """The nearest points on both sides at which another GPU comes first."""
+    found = ranking.switch_points(stops, now, lambda at: winner(at)[0])
+    below, above = (None if one is None else Turn(one.at, one.winner, winner(one.at)[1]) for one in found)
+    return below, above
+
+
+def _near(stops: Sequence[int], now: int, most: int = 9) -> list[int]:
+    """The stops nearest to a value, on both sides: a switch far away changes nothing for the reader."""
+    below = [s for s in stops if s < now][-most:]
+    return below + [s for s in stops if s > now][:most]
+
+
+@lru_cache(maxsize=4096)
+def _split_of(load_key: tuple[Any, ...], devices: int) -> tuple[int, int] | str:
+    s, fmt, pipeline = load_key
+    changed = {"weight_format": fmt, "split": "pipeline" if pipeline else s.split}
+    return workload.load(s.model_copy(update=changed)).parallel(devices)
+
+
+def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> str:
+    """How one copy is cut over its GPUs, in the engine's words."""
+    devices = workload.pinned(gpu, boards).devices
+    if devices == 1:
+        return ""
+    if load.engine.split == "layers":
+        return f"layers over {devices}"
+    found = _split_of((_technical(load.scenario), way.format, way.pipeline), devices)
+    if isinstance(found, str):
+        return ""
+    tensor, stages = found
+    return " × ".join(f"{name}{n}" for name, n in (("TP", tensor), ("PP", stages)) if n > 1)
+
+
+# ---------------------------------------------------------------- a batch
+
+
+def _batch(s: Scenario, today: date) -> Recommendation:
+    load = workload.load(s)
+    table = _stacked_of(_technical(s), True)
+    if isinstance(table, str):
+        return Recommendation(s, load.name, (), refused=table)
+    rents, usd, machine = _prices(s, table.cards, today)
+    cards, width = table.cards, len(table.boards)
+    copies = np.array(COPIES, dtype=float).repeat(width)
+    boards, way = np.tile(table.boards, len(COPIES)), np.tile(table.way, len(COPIES))
+
+    def wide(values: NDArray[Any]) -> NDArray[Any]:
+        return np.tile(values, (1, len(COPIES)))
+
+    tokens = float(s.batch_requests) * s.output_tokens
+    rate = [wide(getattr(table.output_per_s, side)) for side in ("value", "high", "low")]
+    seconds = Measure(*(tokens / (r * copies) for r in rate))
+    gpus = copies * boards
+    alone = [
+        tokens / side / 3600 * table.boards * usd[:, None]
+        for side in (getattr(table.output_per_s, name) for name in ("value", "high", "low"))
+    ]  # whatever the copies
+    run = Measure(*(wide(side) for side in alone))
+    power = np.broadcast_to(cards.power_w[:, None] * gpus, seconds.value.shape)
+    options = Options(
+        wide(table.verdict), run, seconds, power, np.broadcast_to(gpus, power.shape),
+        _allowed(s, cards, boards, gpus), machine[:, None] >= boards,
+    )  # fmt: skip
+    limits = _run_limits(s, seconds, run, power)
+
+    def describe(one: Choice, i: int, k: int) -> Choice:
+        j = k % width
+        chosen = table.ways[way[k]]
+        return replace(
+            one, format=chosen.format, boards=int(boards[k]), copies=int(copies[k]),
+            output_per_s=Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
+            split=_split(load, chosen, int(boards[k]), one.gpu),
+            use=table.used(i, j),
+        )  # fmt: skip
+
+    told = table.ways[0].reasons
+
+    def why(i: int, name: str) -> str:
+        if name in ("memory", "speed"):
+            mine = told[i * len(COUNTS) : (i + 1) * len(COUNTS)]
+            return next((r for r in mine if r and r != "does not fit"), _WHY["memory"])
+        return _WHY.get(name) or f"not within {s.deadline_days:g} days"
+
+    return _finished(s, load.name, cards, (options, limits), rents, describe, why, table.ways[0].notes)
+
+
+def _run_limits(s: Scenario, seconds: Measure, usd: Measure, power: Floats) -> tuple[Limit, ...]:
+    days = np.inf if s.deadline_days is None else s.deadline_days
+    return (
+        Limit("days", seconds, days * SECONDS_PER_DAY),
+        Limit("usd", usd, np.inf if s.cost_ceiling is None else s.cost_ceiling),
+        Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),
+    )
+
+
+# ---------------------------------------------------------------- fine-tuning and training
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Every GPU by every number of them [card, size]; speeds are of one device."""
+
+    cards: _Cards
+    load: training_load.TrainingLoad
+    found: Any
+    sizes: NDArray[np.int64]
+    devices: NDArray[np.int64]
+    reasons: tuple[str | None, ...]
+
+
+def _sizes(s: Scenario, trains: bool) -> tuple[int, ...]:
+    if not trains:
+        return COUNTS
+    eighths = np.unique((2 ** np.arange(0, 11.1, 0.5)).round()).astype(int) * 8
+    own = () if s.deadline_days is not None else (s.train_gpus,)
+    return tuple(sorted({1, 2, 4, *(int(n) for n in eighths), *own}))
+
+
+@lru_cache(maxsize=32)
+def _runs(s: Scenario) -> _Runs:
+    """Memory and speed; nothing in it depends on a price or a length. Raises ConfigRefused."""
+    load = training_load.load(s)
+    cards = _cards(s.pre_release)
+    gpus = [workload.pinned(gpu, 1) for gpu in cards.ids]
+    sizes = np.array(_sizes(s, load.trains))
+    kinds = load.kinds(gpus)
+    return _Runs(
+        cards, load, load.many(gpus, boards=sizes), sizes, np.array([gpu.devices for gpu in gpus]),
+        tuple(kind.barred or kind.speed_refused for kind in kinds),
+    )  # fmt: skip
+
+
+def _run(s: Scenario, today: date) -> Recommendation:
+    """A fine-tune or a training run."""
+    deadline = (
+        None if s.deadline_days is None else 1.0
+    )  # only whether there is one matters to memory and speed
+    table = _runs(s.model_copy(update={**_PLAIN, "deadline_days": deadline, "train_gpus": s.train_gpus}))
+    load = training_load.changed(
+        table.load, **{n: getattr(s, n) for n in ("train_tokens", "samples", "sample_tokens", "epochs")}
+    )
+    if load.refused:
+        return Recommendation(s, load.work, (), refused=load.refused)
+    rents, usd, machine = _prices(s, table.cards, today)
+    hours = [np.asarray(x) for x in load.hours(table.found)]  # of devices
+    devices = table.devices[:, None] * table.sizes
+    options, limits = _run_options(s, table, hours, usd, machine)
+
+    def describe(one: Choice, i: int, k: int) -> Choice:
+        way = training_load.way_on(table.found, int(table.found.option[i, k]), int(devices[i, k]))
+        mfu = float(table.found.mfu[i, k])
+        full = float(
+            table.found.needed_bytes[i, k]
+            / (table.found.needed_bytes[i, k] + table.found.headroom_bytes[i, k])
+        )
+        rate = Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in (
+            table.found.tokens_per_s_per_gpu, table.found.low, table.found.high)))  # fmt: skip
+        return replace(
+            one, boards=one.gpus, format=load.method if not load.trains else load.precision.label,
+            split="" if way is None else training_load.split_words(way),
+            output_per_s=rate, use=Use(memory=full, compute=mfu),
+        )  # fmt: skip
+
+    def why(i: int, name: str) -> str:
+        if name == "days":
+            return f"not within {s.deadline_days:g} days with {int(table.sizes[-1]):,}"
+        if name in ("memory", "speed"):
+            return table.reasons[i] or f"does not fit {int(table.sizes[-1]):,} GPUs"
+        return _WHY[name]
+
+    def winner(days: float) -> tuple[str | None, int]:
+        asked = s.model_copy(update={"deadline_days": days})
+        return _winner(asked, table.cards, _run_options(asked, table, hours, usd, machine))
+
+    turns: tuple[Turn | None, Turn | None] = (None, None)
+    if s.deadline_days is not None:
+        stops = [
+            s.deadline_days * factor for factor in (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.25, 1.5, 2, 3, 5, 10)
+        ]
+        turns = _turns(stops, s.deadline_days, winner)
+    notes = load.architecture.assumptions
+    return _finished(s, load.work, table.cards, (options, limits), rents, describe, why, notes, turns)
+
+
+def _run_options(
+    s: Scenario, table: _Runs, hours: Sequence[Floats], usd: Floats, machine: Floats
+) -> tuple[Options, tuple[Limit, ...]]:
+    devices = table.devices[:, None] * table.sizes
+    seconds = Measure(*(side / devices * 3600 for side in hours))
+    boards = np.broadcast_to(table.sizes.astype(float), seconds.value.shape)
+    run = Measure(*(side / table.devices[:, None] * usd[:, None] for side in hours))
+    power = table.cards.power_w[:, None] * boards
+    allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
+    if table.load.trains and s.deadline_days is None:
+        allowed &= table.sizes == s.train_gpus
+    together = np.minimum(table.sizes, 4 if table.load.trains else 8)
+    options = Options(table.found.verdict, run, seconds, power, boards, allowed, machine[:, None] >= together)
+    return options, _run_limits(s, seconds, run, power)
+
+
+# ---------------------------------------------------------------- images
+
+
+def _images(s: Scenario, today: date) -> Recommendation:
+    """Images: measured results of MLPerf alone, one GPU's share of its system; nothing is estimated."""
+    from gpu_data.benchmarks import inference_frame  # only this purpose needs the results
+
+    cards = _cards(s.pre_release)
+    rents, usd, _ = _prices(s, cards, today)
+    frame = inference_frame()
+    rows = frame[
+        (frame["benchmark"] == "stable-diffusion-xl")
+        & (frame["scenario"] == "Offline")
+        & (frame["category"] == "closed")
+        & frame["gpu_id"].notna()
+    ]
+    best = rows.groupby("gpu_id")["value_per_gpu"].max()
+    rate = np.array([float(best.get(gpu, np.nan)) for gpu in cards.ids])[:, None]
+    seconds = Measure.exact(1 / rate)
+    month = Measure.exact(usd[:, None] / 3600 / rate * 1000)
+    power = cards.power_w[:, None] + 0 * rate
+    ones = np.ones_like(rate)
+    verdict = np.where(np.isfinite(rate), memory.FITS, memory.DOES_NOT_FIT).astype(np.int8)
+    options = Options(verdict, month, seconds, power, ones, _allowed(s, cards, 1, ones), ones > 0)
+    limits = (Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),)
+
+    def describe(one: Choice, i: int, k: int) -> Choice:
+        return replace(one, boards=1, format="MLPerf")
+
+    def why(i: int, name: str) -> str:
+        return "no MLPerf result" if name in ("memory", "speed") else _WHY[name]
+
+    return _finished(s, "Stable Diffusion XL", cards, (options, limits), rents, describe, why, ())
+
+
+# ---------------------------------------------------------------- purposes
+
+
+def purpose(s: Scenario) -> str:
+    """What the scenario is for, one of PURPOSES."""
+    if s.task == "train":
+        return "train"
+    if s.task == "finetune":
+        return s.method
+    if s.serving != "live":
+        return s.serving
+    return "one" if s.concurrency == 1 else "many"
+
+
+MANY_USERS = 32  # when a reader changes from one user to many
+PURPOSES: Mapping[str, str] = {
+    "one": "Serve one user",
+    "many": "Serve many users",
+    "batch": "Batch inference",
+    "qlora": "Fine-tune: QLoRA",
+    "lora": "Fine-tune: LoRA",
+    "full": "Fine-tune: all weights",
+    "train": "Train from scratch",
+    "images": "Generate images",
+}
+
+
+def with_purpose(s: Scenario, asked: str) -> dict[str, Any]:
+    """The fields that make a scenario one of a purpose."""
+    if asked == "train":
+        return {"task": "train"}
+    if asked in ("qlora", "lora", "full"):
+        return {"task": "finetune", "method": asked}
+    if asked in ("batch", "images"):
+        return {"task": "serve", "serving": asked}
+    users = 1 if asked == "one" else s.concurrency if s.concurrency > 1 else MANY_USERS
+    return {"task": "serve", "serving": "live", "concurrency": users}
+
+
+@lru_cache(maxsize=64)
+def recommend(scenario: Scenario, today: date) -> Recommendation:
+    """Every option of the scenario, ranked. Raises ConfigRefused, FormatRefused."""
+    asked = purpose(scenario)
+    if asked in ("one", "many"):
+        return _serve(scenario, today)
+    return {"batch": _batch, "images": _images}.get(asked, _run)(scenario, today)
