@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.accuracy_choices import KINDS, QUANTITIES, VIEWS, of_kind
 from pages.ui.accuracy_views import summary
+from tests.pages.apps import opened as opened_page
+from tests.pages.apps import text
 
-APP = Path(__file__).parents[2] / "app.py"
-
-
-def opened(**query: str) -> AppTest:
-    """The page at a link."""
-    app = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page("pages/accuracy.py")
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def text(app: AppTest) -> str:
-    parts = (*app.markdown, *app.caption, *app.info, *app.warning, *app.subheader)
-    return "\n".join(str(element.value) for element in parts)
+opened = partial(opened_page, "accuracy")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from functools import partial
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.benchmarks_choices import LANES
+from tests.pages.apps import opened as opened_page
+from tests.pages.apps import text
 
-APP = Path(__file__).parents[2] / "app.py"
-
-
-def opened(**query: str) -> AppTest:
-    """The Benchmarks page at a link."""
-    app = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page("pages/benchmarks.py")
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(
-        str(element.value)
-        for element in (*app.markdown, *app.caption, *app.info, *app.warning, *app.subheader)
-    )
+opened = partial(opened_page, "benchmarks")
 
 
 @pytest.mark.parametrize("lane", LANES)

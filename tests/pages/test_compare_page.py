@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,25 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from gpu_data import spec_frame
 from pages.ui.compare_choices import FORMS, PRECISIONS, VIEWS
+from tests.pages.apps import opened as opened_page
+from tests.pages.apps import text
 
-APP = Path(__file__).parents[2] / "app.py"
 CHARTS = [view for view in VIEWS if view != "table"]
 
 
-def opened(**query: str) -> AppTest:
-    """The Compare page at a link."""
-    app = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page("pages/compare.py")
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
-
-
-def text(app: AppTest) -> str:
-    return "\n".join(str(element.value) for element in (*app.markdown, *app.info, *app.subheader))
+opened = partial(opened_page, "compare")
 
 
 def figure(app: AppTest) -> dict[str, Any]:

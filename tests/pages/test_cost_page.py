@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,20 +12,9 @@ from calculators.scenario import Scenario
 from gpu_data.models import model_ids
 from pages.ui import catalogue, cost_draw, cost_fields, link, state
 from pages.ui.cost_presets import PRESETS, PUT_BACK
+from tests.pages.apps import opened as opened_page
 
-APP = Path(__file__).parents[2] / "app.py"
-
-
-def opened(**query: str) -> AppTest:
-    """The Cost page at a link."""
-    app = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    app.switch_page("pages/cost.py")
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run()
+opened = partial(opened_page, "cost")
 
 
 def verdict(app: AppTest) -> str:
