@@ -19,7 +19,7 @@ CHECKPOINTING = {
     "selective": "Selective: the framework's choice",
     "full": "Full: keep each layer's input",
 }
-LOSSES = {"on": "Fused or in chunks", "off": "All logits at once"}
+LOSSES = {"on": "Fused or in chunks", "off": "All at once, in fp32"}
 SWITCHES = {"on": "On", "off": "Off"}
 OFFLOADS = {
     "none": "None",
@@ -92,6 +92,11 @@ def _choice(
     state.control(
         st.selectbox, label, field, options=list(shown), format_func=shown.__getitem__, help=help or None
     )
+
+
+def _short(label: str) -> str:
+    """A label without its remark in brackets: a narrow sidebar cuts it otherwise."""
+    return label.partition(" (")[0]
 
 
 def _data() -> None:
@@ -192,14 +197,14 @@ def _more(chosen: Choices) -> None:
             "Framework",
             "training_framework",
             frameworks,
-            _unset(chosen, training_framework="").framework.label,
+            _short(_unset(chosen, training_framework="").framework.label),
             help="What it keeps beside the model's own numbers, and what it does when nobody says.",
         )
         precisions = {key: row.label for key, row in tables.precisions.items()}
-        usual = _unset(chosen, training_precision="").precision.label
+        usual = _short(_unset(chosen, training_precision="").precision.label)
         _choice("Precision", "training_precision", precisions, usual)
-        loss = "in chunks or fused" if framework.logit_bytes < 4 else "all logits at once"
-        _choice("Loss", "fused_loss", LOSSES, f"{framework.label}: {loss}", "auto")
+        loss = "In chunks" if framework.logit_bytes < 4 else "All at once"
+        _choice("Logits for the loss", "fused_loss", LOSSES, loss, "auto")
         _choice("Flash attention", "flash_attention", SWITCHES, "On", "auto")
         state.control(
             st.selectbox, "CPU offload", "offload", options=list(OFFLOADS), format_func=OFFLOADS.__getitem__
@@ -207,10 +212,11 @@ def _more(chosen: Choices) -> None:
         _number(
             "Gradient accumulation",
             "accumulation",
-            "4 per pipeline stage",
             min_value=1,
             max_value=65536,
             step=1,
+            placeholder="4 per stage",
+            help="Micro-batches per optimiser step; left empty, four for every pipeline stage.",
         )
         _choice(
             "ZeRO stage",
@@ -227,4 +233,4 @@ def _more(chosen: Choices) -> None:
             ("Expert parallel (expert_parallel_size)", "train_expert"),
         ):
             _number(label, field, "", min_value=1, max_value=1024, step=1)
-        _choice("Sequence parallel", "sequence_parallel", SWITCHES, "On with tensor parallel", "auto")
+        _choice("Sequence parallel", "sequence_parallel", SWITCHES, "On", "auto")
