@@ -51,11 +51,6 @@ MEANINGS: Final[Mapping[str, str]] = {
     "vendor-described": "Only a seller describes it; the user is not named.",
     "unconfirmed": "Reported, and confirmed by nobody.",
 }
-CHECKED: Final[Mapping[str, str]] = {
-    "read": "source read",
-    "listed": "listed, confirmed",
-    "likely": "not sure",
-}
 
 
 def slug(kind: str) -> str:

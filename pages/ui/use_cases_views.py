@@ -12,8 +12,8 @@ from calculators.scenario import MAX_GPUS, MAX_TRAIN_GPUS, Scenario
 from gpu_data import models as model_data
 from gpu_data.use_cases import use_case_frame
 from pages.ui import catalogue, link, words
-from pages.ui.figures_use_cases import Figure, Point, use_case_figure
-from pages.ui.use_cases_choices import CHECKED, MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
+from pages.ui.figures_use_cases import MARKS, Figure, Point, use_case_figure
+from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
 
 ALT: Final = (
     "Number of GPUs of each use case against the year, on a log scale; the mark's form is its status."
@@ -23,7 +23,7 @@ _DOES: Final = {"serve": "Serve", "finetune": "Fine-tune", "train": "Train"}
 
 
 def selected(scenario: Scenario) -> pd.DataFrame:
-    """The use cases that pass the reader's filters, newest first and largest first within a year."""
+    """The use cases that pass the reader's filters, in the order of the table: best known first."""
     frame = use_case_frame()
     since, until = sorted((scenario.use_since, scenario.use_until))
     last = frame["last_year"].fillna(frame["year"])
@@ -37,10 +37,7 @@ def selected(scenario: Scenario) -> pd.DataFrame:
             keep &= frame[column].isin(chosen)
     if scenario.use_gpus:
         keep &= frame["gpu_kinds"].map(lambda kinds: any(slug(kind) in scenario.use_gpus for kind in kinds))
-    order = frame.assign(last=last)[keep].sort_values(
-        ["last", "count"], ascending=False, kind="stable", na_position="last"
-    )
-    return order.drop(columns="last")
+    return frame[keep]
 
 
 def sentence(rows: pd.DataFrame) -> str:
@@ -48,7 +45,11 @@ def sentence(rows: pd.DataFrame) -> str:
     if rows.empty:
         return "No use case passes the filters. Loosen one in the sidebar."
     by_status = rows["status"].value_counts()
-    said = [f"{by_status[status]} {STATUSES[status]}" for status in STATUSES if status in by_status]
+    said = [
+        f"{MARKS[status][1]}\u00a0{by_status[status]}\u00a0{STATUSES[status]}"
+        for status in STATUSES
+        if status in by_status
+    ]
     counted = rows["count"].dropna()
     total = len(use_case_frame())
     several = "use cases" if len(rows) > 1 else "use case"
@@ -69,8 +70,10 @@ def sentence(rows: pd.DataFrame) -> str:
 def chart(rows: pd.DataFrame, scenario: Scenario) -> Figure:
     """Count against year of the rows that state a number."""
     counted = rows[rows["count"].notna()]
-    columns = zip(counted["year"], counted["count"], counted["status"], counted["who"], strict=True)
-    points = [Point(int(year), int(count), status, _short(who)) for year, count, status, who in columns]
+    points = [
+        Point(int(row["year"]), int(row["count"]), str(row["status"]), _short(row))
+        for row in counted.to_dict("records")
+    ]
     years = sorted((scenario.use_since, scenario.use_until))
     first = min([years[0], *(point.year for point in points)])
     return use_case_figure(points, STATUSES, (first, years[1]))
@@ -93,11 +96,11 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
         "when": years,
         "kind": f"{PURPOSES[row['purpose']]} · {ORGANISATIONS[row['organisation']]}",
         "status": row["status"],
-        "statusName": STATUSES[row["status"]],
+        "statusName": f"{MARKS[row['status']][1]} {STATUSES[row['status']]}",
         "meaning": MEANINGS[row["status"]],
         "fact": row["fact"],
         "caveat": row["caveat"] or "",
-        "checked": f"{CHECKED[row['checked']].capitalize()}: {row['evidence']}",
+        "evidence": f"Evidence: {row['evidence']}",
         "sources": [[source_name(url), url] for url in urls],
         "fit": [fit_words(row, scenario), f"fit?{link.query_string(scenario)}"],
         "fitNote": row["fit_note"] or "",
@@ -145,5 +148,7 @@ def source_name(url: str) -> str:
     return host
 
 
-def _short(who: str) -> str:
-    return who.split(" / ")[0].split(" (")[0].split(",")[0]
+def _short(row: Mapping[Any, Any]) -> str:
+    """A system of science goes by its own name, others by who has it."""
+    name = row["what"] if row["purpose"] == "science" else row["who"].split(" / ")[0]
+    return str(name).split(" (")[0].split(",")[0].split(" - ")[0]

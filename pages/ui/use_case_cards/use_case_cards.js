@@ -22,7 +22,7 @@ function card(list, one) {
   make("p", item, { class: "soft" }, one.kind);
   make("p", item, {}, one.fact);
   make("p", item, { class: "caveat" }, one.caveat);
-  make("p", item, { class: "soft" }, one.checked);
+  make("p", item, { class: "soft" }, one.evidence);
   const end = make("div", item, { class: "end" });
   const links = make("p", end, { class: "links soft" });
   make("span", links, {}, one.sources.length > 1 ? "Sources:" : "Source:");
