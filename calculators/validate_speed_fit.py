@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gpu_data.speed as tables
+from calculators.architecture import params_total
 from calculators.validate_llamacpp import BenchCase
 from calculators.validate_llamacpp import predict_cases as predict_bench
 from calculators.validate_llamacpp import prepare as prepare_bench
@@ -30,13 +31,16 @@ Floats = NDArray[np.float64]
 TRUTH = Path(__file__).parent.parent / "tests" / "truth"
 LARGEST = 1.5  # logarithmic errors count up to this much, so that outliers do not steer the fit
 SMALLEST = 0.03  # errors below this weigh the same
-PULL = 0.003  # towards typical values, per squared logarithm
+PULL = 0.02  # towards typical values, per squared logarithm: a prior that keeps GPUs left out in reach
 STEP = 0.02  # of the slopes, in logarithms
 ROUNDS, ROUNDS_LEFT_OUT = 40, 4
 # Kinds with few points but a target of their own weigh more, so that batches do not drown them.
-PRIORITY = {"decode single": 12, "prefill single": 4}
+PRIORITY = {"decode single": 24, "prefill single": 24}
+ANOTHER_MODEL = 0.4  # logarithm of the ratio of parameters
+GIGA = 1e9
 FEWEST = 8  # points a band needs
-LOW, HIGH = 10, 90  # percentiles of the 80 % band
+TAIL = 10  # per cent on each side of the 80 % band
+SURE, ENOUGH_ROWS, ENOUGH_GPUS = 0.75, 20, 3  # share a band must hold of a GPU it was made without
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,13 @@ def trusted_serving(case: Case) -> bool:
 
     AccelMark's RTX 6000 Ada host runs below an RTX A6000 and reads long prompts at 29 % of peak; the H100
     page of GLM-4.5-Air repeats the A100 page's figures; "vLLM" without a version is of 2023, before CUDA
-    graphs.
+    graphs; rows whose count of parameters belongs to another model than the one they name (the command on
+    gpustack's page of Qwen3-32B is copied from that of Qwen3-14B, its results are not).
     """
     cells = case.row
+    stated, counted = cells.number("params_b"), params_total(case.subject.architecture) / GIGA
+    if stated and abs(np.log(counted / stated)) > ANOTHER_MODEL:
+        return False
     if cells.text("gpu") == "RTX 6000 Ada" or cells.text("engine").strip().lower() == "vllm":
         return False
     copied = "Other Benchmark Cases" in cells.text("notes") and "H100" in cells.text("gpu")
@@ -237,9 +245,34 @@ def bands(parts: Sequence[tuple[Points, Floats]]) -> list[SpeedBand]:
     return [_band(key, found) for key, found in groups.items() if len(found) >= FEWEST]
 
 
+def band_ends(values: Floats, gpus: NDArray[np.str_]) -> tuple[float, float]:
+    """The 10 % and 90 % percentiles; further out until such a band also holds GPUs it was made without.
+
+    With points of a few GPUs only, percentiles over them say too little about another one.
+    """
+    tail = TAIL
+    while tail > 1 and held_by_others(values, gpus, tail) < SURE:
+        tail -= 1
+    low, high = np.percentile(values, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def held_by_others(values: Floats, gpus: NDArray[np.str_], tail: float = TAIL) -> float:
+    """Share of the points inside a band that was made without their GPU; 1 with too few to tell."""
+    names = dict.fromkeys(gpus.tolist())
+    if len(values) < ENOUGH_ROWS or len(names) < ENOUGH_GPUS:
+        return 1.0
+    inside = 0
+    for gpu in names:
+        mine = gpus == gpu
+        low, high = np.percentile(values[~mine], [tail, 100 - tail])
+        inside += int(np.sum((values[mine] >= low) & (values[mine] <= high)))
+    return inside / len(values)
+
+
 def _band(key: tuple[str, str, str], found: Sequence[tuple[float, str]]) -> SpeedBand:
-    values = np.array([value for value, _ in found])
-    low, high = np.percentile(values, [LOW, HIGH])
+    values, gpus = np.array([value for value, _ in found]), np.array([gpu for _, gpu in found])
+    low, high = band_ends(values, gpus)
     error = np.abs(1 / values - 1) * 100
     engine, quantity, load = key
     return SpeedBand.model_validate(

@@ -82,7 +82,8 @@ class SpeedEngine(Frozen):
 class SpeedBand(Frozen):
     """80 % band of measured over estimated: the 10 % and 90 % quantiles over GPUs left out of the fit.
 
-    A quantity lies between estimate x low and estimate x high in four of five cases.
+    A quantity lies between estimate x low and estimate x high in four of five cases. The quantiles lie
+    further out where a band made from the other GPUs would hold less than three of four points of a GPU.
     """
 
     engine: str

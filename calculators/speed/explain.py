@@ -13,8 +13,8 @@ from calculators.speed.work import (
     ModelWork,
     cache_bytes_read,
     decode_attention_flop,
+    expert_bytes_read,
     prefill_attention_flop,
-    weight_bytes_read,
 )
 from gpu_data.speed_schemas import SpeedEngine
 
@@ -34,6 +34,18 @@ class SpeedTerm:
     source: str
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What one GPU has to move [byte] and to compute [FLOP]."""
+
+    weights: float
+    experts: float
+    cache: float
+    matmul: float
+    routed: float
+    attention: float
+
+
 def decode_terms(
     work: ModelWork,
     rates: GpuRates,
@@ -45,10 +57,15 @@ def decode_terms(
 ) -> tuple[SpeedTerm, ...]:
     """The addends of one decode step of one GPU; `step` is what `decode_pass` gave for the same scalars."""
     tp = float(np.asarray(split.tensor_parallel_size))
-    read = float(weight_bytes_read(work, sequences)) / tp
-    cache = float(cache_bytes_read(work, context, tp)) * sequences
-    matmul = sequences * (work.matmul_flop_per_token + work.head_flop_per_token) / tp
-    attention = sequences * float(decode_attention_flop(work, context)) / tp
+    dense = work.matmul_flop_per_token - work.expert_flop_per_token
+    asked = _Asked(
+        weights=float(work.fixed_weight_bytes + work.head_bytes) / tp,
+        experts=float(expert_bytes_read(work, sequences)) / tp,
+        cache=float(cache_bytes_read(work, context, tp)) * sequences,
+        matmul=sequences * (dense + work.head_flop_per_token) / tp,
+        routed=sequences * work.expert_flop_per_token / tp,
+        attention=sequences * float(decode_attention_flop(work, context)) / tp,
+    )
     k = engine.constants
     each = k["sequence_s"] + k["stream_s"]
     fixed = (
@@ -57,7 +74,7 @@ def decode_terms(
     )
     spent = k["step_s"] + work.n_layers * k["layer_s"] + sequences * each
     fixed += _unhidden(float(step.fixed) - spent)
-    return _terms(rates, engine, step, read, cache, matmul, attention, tp, fixed)
+    return _terms(rates, engine, step, asked, tp, fixed)
 
 
 def prompt_terms(
@@ -68,17 +85,22 @@ def prompt_terms(
     k = engine.constants
     chunks = max(float(np.ceil(prompt_tokens / engine.chunk_tokens)), 1.0)
     overlap = float(pipeline_speedup(min(chunks, engine.pipeline_chunks), split.layer_gpus))
-    chunk = min(prompt_tokens, float(engine.chunk_tokens))
-    read = float(weight_bytes_read(work, chunk)) / tp * chunks
-    matmul = (prompt_tokens * work.matmul_flop_per_token + work.head_flop_per_token) / tp
-    attention = float(prefill_attention_flop(work, prompt_tokens)) / tp
+    dense = work.matmul_flop_per_token - work.expert_flop_per_token
+    asked = _Asked(
+        weights=float(work.fixed_weight_bytes + work.head_bytes) / tp * chunks,
+        experts=float(expert_bytes_read(work, prompt_tokens / chunks)) / tp * chunks,
+        cache=0.0,
+        matmul=(prompt_tokens * dense + work.head_flop_per_token) / tp,
+        routed=prompt_tokens * work.expert_flop_per_token / tp,
+        attention=float(prefill_attention_flop(work, prompt_tokens)) / tp,
+    )
     fixed = (
         f"{chunks:g} × ({k['step_s'] * MS:.2f} ms per step + {work.n_layers} layers × "
         f"{k['prompt_layer_s'] * MICRO:.1f} µs)"
     )
     spent = chunks * (k["step_s"] + work.n_layers * k["prompt_layer_s"]) / overlap
     fixed += _unhidden(float(step.fixed) - spent)
-    found = _terms(rates, engine, step, read, 0.0, matmul, attention, tp, fixed)
+    found = _terms(rates, engine, step, asked, tp, fixed)
     if overlap == 1:
         return found
     shared = f", ÷ {overlap:.2f} as chunks pass the GPUs together"
@@ -94,10 +116,7 @@ def _terms(
     rates: GpuRates,
     engine: SpeedEngine,
     step: Step,
-    read: float,
-    cache: float,
-    matmul: float,
-    attention: float,
+    asked: _Asked,
     tp: float,
     fixed: str,
 ) -> tuple[SpeedTerm, ...]:
@@ -110,7 +129,7 @@ def _terms(
             "Weights read",
             float(step.read_weights),
             "bytes ÷ bandwidth that kernels get",
-            f"{read / GIGA:,.2f} GB{per_gpu} ÷ {gets / GIGA:,.0f} GB/s "
+            f"{asked.weights / GIGA:,.2f} GB{per_gpu} ÷ {gets / GIGA:,.0f} GB/s "
             f"({gets / float(rates.bandwidth):.0%} of {float(rates.bandwidth) / GIGA:,.0f})",
             ROOFLINE,
         ),
@@ -118,17 +137,32 @@ def _terms(
             "Matrices multiplied",
             float(step.multiply),
             "FLOP ÷ rate that kernels get",
-            f"{matmul / TERA:,.3g} TFLOP{per_gpu} ÷ {rate / TERA:,.0f} TFLOP/s "
+            f"{asked.matmul / TERA:,.3g} TFLOP{per_gpu} ÷ {rate / TERA:,.0f} TFLOP/s "
             f"({rate / float(rates.compute):.0%} of {float(rates.compute) / TERA:,.0f} in "
             f"{rates.computed_in}{stored})",
+            ROOFLINE,
+        ),
+        SpeedTerm(
+            "Experts read",
+            float(step.read_experts),
+            "bytes of the experts that the tokens touch ÷ (bandwidth × share of expert kernels)",
+            f"{asked.experts / GIGA:,.2f} GB{per_gpu} ÷ ({gets / GIGA:,.0f} GB/s × {k['expert_share']:.2f})",
+            "expected number of occupied cells (Feller)",
+        ),
+        SpeedTerm(
+            "Experts multiplied",
+            float(step.multiply_experts),
+            "FLOP ÷ (rate × share of expert kernels)",
+            f"{asked.routed / TERA:,.3g} TFLOP{per_gpu} ÷ ({rate / TERA:,.0f} TFLOP/s × "
+            f"{k['expert_compute_share']:.2f})",
             ROOFLINE,
         ),
         SpeedTerm(
             "Cache read",
             float(step.read_cache),
             "bytes ÷ (bandwidth × share of attention kernels)",
-            f"{cache / GIGA:,.3g} GB ÷ ({gets / GIGA:,.0f} GB/s × {k['cache_share']:.2f})"
-            if cache
+            f"{asked.cache / GIGA:,.3g} GB ÷ ({gets / GIGA:,.0f} GB/s × {k['cache_share']:.2f})"
+            if asked.cache
             else "attention scores written to memory and read again",
             ROOFLINE,
         ),
@@ -136,7 +170,7 @@ def _terms(
             "Attention computed",
             float(step.attend),
             "FLOP ÷ 16-bit rate",
-            f"{attention / TERA:,.3g} TFLOP{per_gpu}",
+            f"{asked.attention / TERA:,.3g} TFLOP{per_gpu}",
             ROOFLINE,
         ),
         SpeedTerm(

@@ -5,7 +5,7 @@ Every function takes scalars or NumPy arrays and broadcasts; times are in second
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from gpu_data.speed_schemas import SpeedConstants, SpeedEngine
 Floats = NDArray[np.float64]
 
 ACTIVATION_BYTES = 2  # the residual stream crosses the link in 16 bits
+PCIE_4_BYTES_PER_S = 31.5e9  # of 16 lanes, to which the PCIe latency refers
 FEW_BITS = 6.0  # weights of fewer bits are packed with tables or zero points
 UNPACKED_BYTES = 4  # per weight: written once and read once in 16 bits
 ALL_REDUCES_PER_LAYER = 2  # after attention and after the MLP (Megatron-LM, Shoeybi et al. 2019)
@@ -52,8 +53,10 @@ ONE_GPU = Split()
 class Step:
     """Seconds of one forward pass by cause; `total` is what the clock shows."""
 
-    read_weights: Floats  # at the bandwidth kernels get
+    read_weights: Floats  # all but routed experts, at the bandwidth kernels get
     multiply: Floats  # matrices, at the rate kernels get
+    read_experts: Floats  # those that the tokens touch
+    multiply_experts: Floats
     read_cache: Floats  # and attention scores where they are written out
     attend: Floats
     communication: Floats
@@ -63,17 +66,18 @@ class Step:
     @property
     def moving(self) -> Floats:
         """Seconds of memory traffic, were nothing else to do."""
-        return self.read_weights + self.read_cache + np.asarray(self.unpack)
+        return self.read_weights + self.read_experts + self.read_cache + np.asarray(self.unpack)
 
     @property
     def computing(self) -> Floats:
         """Seconds of operations, were nothing to be read."""
-        return self.multiply + self.attend
+        return self.multiply + self.multiply_experts + self.attend
 
     @property
     def kernels(self) -> Floats:
-        """The larger of both for matrices, plus the larger of both for attention."""
+        """The larger of both for matrices, for routed experts and for attention, added up."""
         matrices = np.maximum(self.read_weights, self.multiply)
+        matrices = matrices + np.maximum(self.read_experts, self.multiply_experts)
         return matrices + np.maximum(self.read_cache, self.attend) + np.asarray(self.unpack)
 
     def times(self, factor: ArrayLike, unpack: ArrayLike = 0.0) -> Step:
@@ -82,6 +86,8 @@ class Step:
         return Step(
             self.read_weights * f,
             self.multiply * f,
+            self.read_experts * f,
+            self.multiply_experts * f,
             self.read_cache * f,
             self.attend * f,
             self.communication * f,
@@ -143,14 +149,16 @@ def all_reduce_seconds(
     """Seconds of one all-reduce of `message_bytes` over the GPUs; 0 on one GPU.
 
     Ring: each GPU sends 2 (T - 1) / T of the message (Patarasuk and Yuan, 2009), plus a latency for each
-    doubling of the GPUs. The fast link counts where it joins that many GPUs, else PCIe through the host.
+    doubling of the GPUs. The fast link counts where it joins that many GPUs, else PCIe through the host,
+    where small messages too take longer the slower the lanes are.
     """
     tp = np.asarray(tensor_parallel_size, dtype=np.float64)
     fast = (np.asarray(rates.link_gpus) >= tp) & (np.nan_to_num(rates.link) > 0)
     host = constants["pcie_share"] * np.asarray(rates.pcie)
     direct = constants["link_share"] * np.nan_to_num(rates.link, nan=0.0)
     link = np.where(fast, np.maximum(direct, host), host)
-    latency = np.where(fast, constants["link_latency_s"], constants["pcie_latency_s"])
+    slower = PCIE_4_BYTES_PER_S / np.asarray(rates.pcie)
+    latency = np.where(fast, constants["link_latency_s"], constants["pcie_latency_s"] * slower)
     sent = 2 * (tp - 1) / tp * np.asarray(message_bytes, dtype=np.float64)
     return np.where(tp > 1, sent / link + latency * np.log2(np.maximum(tp, 1.0)), 0.0)
 
@@ -169,9 +177,10 @@ def step_seconds(
     """One forward pass: `sequences` each get one more token at `context`, `prompts` prompts are read.
 
     `sequences`, `prompts` may be fractions (averages over many steps); all are of the whole deployment.
-    Matrices: the larger of reading the weights once and multiplying; attention: the larger of reading the
-    cache and multiplying (roofline, Williams et al. 2009). On top: all-reduces, and a fixed cost per step,
-    layer and sequence; `streamed` is the share of sequences whose tokens are sent to a client one by one.
+    Matrices: the larger of reading the weights once and multiplying; routed experts: the same; attention: the
+    larger of reading the cache and multiplying (roofline, Williams et al. 2009). On top: all-reduces, and a
+    fixed cost per step, layer and sequence; `streamed` is the share of sequences whose tokens are sent to a
+    client one by one.
     """
     k = engine.constants
     tp = np.asarray(split.tensor_parallel_size, dtype=np.float64)
@@ -184,7 +193,7 @@ def step_seconds(
     dense_share = np.where(apart, 1.0, 1 / tp)
 
     experts = expert_bytes_read(work, tokens) / tp / k["expert_share"]
-    weights = (work.fixed_weight_bytes + work.head_bytes) * dense_share + experts
+    weights = (work.fixed_weight_bytes + work.head_bytes) * dense_share
     owned = np.where(apart, sequences / tp, sequences)
     cache = owned * cache_bytes_read(work, context, np.where(apart, 1.0, tp)) / k["cache_share"]
     scores = (
@@ -192,27 +201,38 @@ def step_seconds(
         if engine.fused_attention
         else prompts * score_elements(work, prompt_tokens) * k["score_bytes"] / tp
     )
-    read_weights, read_cache = weights / per_gpu_bandwidth, (cache + scores) / per_gpu_bandwidth
+    read_weights, read_experts, read_cache = (
+        size / per_gpu_bandwidth for size in (weights, experts, cache + scores)
+    )
 
-    matmul = (tokens * work.matmul_flop_per_token + rows * work.head_flop_per_token) / tp
+    dense = work.matmul_flop_per_token - work.expert_flop_per_token
+    matmul = (tokens * dense + rows * work.head_flop_per_token) / tp
+    routed = tokens * work.expert_flop_per_token / tp
     attention = (
         sequences * decode_attention_flop(work, context)
         + prompts * prefill_attention_flop(work, prompt_tokens)
     ) / tp
-    multiply = matmul / matmul_rate(rates, k)
+    rate = matmul_rate(rates, k)
+    multiply, multiply_experts = matmul / rate, routed / (rate * k["expert_compute_share"])
     attend = attention / attention_rate(rates, k)
 
     message = tokens * work.hidden_size * ACTIVATION_BYTES
     communication = work.n_layers * ALL_REDUCES_PER_LAYER * all_reduce_seconds(rates, k, message, tp)
-    kernels = np.maximum(read_weights, multiply) + np.maximum(read_cache, attend)
-    per_layer = np.where(prompts > 0, k["prompt_layer_s"], k["layer_s"])
+    busy = Step(
+        read_weights, multiply, read_experts, multiply_experts, read_cache, attend, communication, np.zeros(1)
+    )
+    running = busy.kernels + communication
     # A layer's kernels take a least time each; outside CUDA graphs that is the host's time to launch them.
-    eager = (prompts > 0) | (np.asarray(context) > engine.graph_context_tokens)
-    least = np.where(eager, k["launch_s"], k["floor_s"]) * work.n_layers
-    unhidden = np.maximum(least - kernels - communication, 0.0)
-    fixed = k["step_s"] + per_layer * work.n_layers + unhidden
+    # Of steps that hold less than one prompt on average, so many hold one.
+    with_prompt = np.minimum(prompts, 1.0)
+    eager = np.where(np.asarray(context) > engine.graph_context_tokens, 1.0, with_prompt)
+    fixed = (
+        k["step_s"] + ((1 - with_prompt) * k["layer_s"] + with_prompt * k["prompt_layer_s"]) * work.n_layers
+    )
+    for share, least in ((1 - eager, k["floor_s"]), (eager, k["launch_s"])):
+        fixed = fixed + share * np.maximum(least * work.n_layers - running, 0.0)
     fixed = fixed + (k["sequence_s"] + k["stream_s"] * np.asarray(streamed)) * sequences
-    return Step(read_weights, multiply, read_cache, attend, communication, fixed * np.ones_like(kernels))
+    return replace(busy, fixed=fixed * np.ones_like(running))
 
 
 def unpack_seconds(work: ModelWork, rates: GpuRates, engine: SpeedEngine) -> Floats:

@@ -81,6 +81,7 @@ class ModelWork:
     head_bytes: Number  # the output table, read by every step
     expert_layers: tuple[ExpertLayers, ...]
     matmul_flop_per_token: float  # layers only, experts by those a token uses
+    expert_flop_per_token: float  # the part of it in routed experts
     head_flop_per_token: float
     matmul_elements: float  # weights of the layers, all experts
     caches: tuple[CacheClass, ...]
@@ -127,6 +128,7 @@ def _unweighted(arch: Architecture, kv_format: KvFormat) -> ModelWork:
         head_bytes=0.0,
         expert_layers=(),
         matmul_flop_per_token=FLOP_PER_WEIGHT * _layer_elements(arch, active=True),
+        expert_flop_per_token=FLOP_PER_WEIGHT * _layer_elements(arch, active=True, only=_EXPERTS),
         head_flop_per_token=0.0,
         matmul_elements=_layer_elements(arch, active=False),
         caches=_caches(arch, kv_format),
@@ -141,11 +143,11 @@ def _counted(arch: Architecture) -> list[tuple[Layer, int]]:
     return [(layer, counts[key]) for key, layer in by_id.items()]
 
 
-def _layer_elements(arch: Architecture, active: bool) -> float:
+def _layer_elements(arch: Architecture, active: bool, only: tuple[Role, ...] = ()) -> float:
     total = 0
     for layer, count in _counted(arch):
         for w in layer.weights:
-            if len(w.shape) > 1:
+            if len(w.shape) > 1 and (not only or w.role in only):
                 total += count * (w.active_elements if active else w.elements)
     return float(total)
 
