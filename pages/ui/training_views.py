@@ -65,15 +65,46 @@ def draw(found: TrainingLoad, best: workload.PinnedGpu | None, whole: bool) -> N
         if isinstance(gpu, str) and (not gpu or gpu in found.scenario.gpus):
             state.put(map_gpu=gpu)
 
+    enough = in_time(found)
     data = {
+        "deadline": deadline_words(found, enough),
         "chosen": chosen(found),
         "changes": rows,
-        "views": views(found, runs, best) if whole else None,
+        "views": views(found, runs, best, enough) if whole else None,
     }
     training_report.draw(data, {"apply": apply, "detail": show})
 
 
-def views(found: TrainingLoad, runs: Runs, best: workload.PinnedGpu | None) -> dict[str, Any]:
+Enough = list[tuple[int | None, int | None]]  # GPUs in time as expected, and at the slow end of the range
+
+
+def in_time(found: TrainingLoad) -> Enough | None:
+    """How many of each pinned GPU meet the deadline; None without one."""
+    days = found.scenario.deadline_days if found.trains else None
+    return found.gpus_for_deadline(days) if days else None
+
+
+def deadline_words(found: TrainingLoad, enough: Enough | None) -> str:
+    """The answer to a deadline in one sentence."""
+    if not enough:
+        return ""
+    able = [
+        f"{count:,} × {gpu.name}"
+        for gpu, (count, _) in zip(found.pinned, enough, strict=True)
+        if count is not None
+    ]
+    says = words.listed(able) if able else "no number of the pinned GPUs is enough"
+    return f"To finish in {_days(found)}: {says}."
+
+
+def _days(found: TrainingLoad) -> str:
+    days = found.scenario.deadline_days
+    return f"{days:g} {'day' if days == 1 else 'days'}"
+
+
+def views(
+    found: TrainingLoad, runs: Runs, best: workload.PinnedGpu | None, enough: Enough | None
+) -> dict[str, Any]:
     """What stands below the changes."""
     published = published_rows(found)
     if best is None:
@@ -81,7 +112,7 @@ def views(found: TrainingLoad, runs: Runs, best: workload.PinnedGpu | None) -> d
     own = next((gpu for gpu in found.pinned if gpu.id == found.scenario.map_gpu), None)
     names = [["", "The one of the verdict"], *([gpu.id, gpu.name] for gpu in found.pinned)]
     return {
-        "times": times(found, runs),
+        "times": times(found, runs, enough),
         "detail": {"options": names, "chosen": own.id if own else ""},
         "terms": computed(found, own or best, runs),
         "published": published,
@@ -157,14 +188,12 @@ def _band(value: float, low: float, high: float) -> str:
     return f"{words.three(value)} ({words.three(low)} to {words.three(high)})"
 
 
-def times(found: TrainingLoad, runs: Runs) -> dict[str, Any]:
+def times(found: TrainingLoad, runs: Runs, enough: Enough | None) -> dict[str, Any]:
     """Speed, time and energy on every pinned GPU, and how many meet the deadline."""
-    deadline = found.scenario.deadline_days if found.trains else None
     titles = ["GPUs", "Tokens/s per GPU", "MFU", "Time", "GPU-hours", "Energy"]
-    if deadline:
-        titles.append(f"GPUs for {deadline:g} {'day' if deadline == 1 else 'days'}")
+    if enough:
+        titles.append(f"GPUs for {_days(found)}")
     titles.append("How")
-    needed = found.gpus_for_deadline(deadline) if deadline else [None] * len(runs.gpus)
     rows = []
     for i, gpu in enumerate(runs.gpus):
         way = runs.ways[i]
@@ -184,25 +213,24 @@ def times(found: TrainingLoad, runs: Runs) -> dict[str, Any]:
                 _band(float(runs.gpu_hours[i]), float(runs.gpu_hours_low[i]), float(runs.gpu_hours_high[i])),
                 "–" if np.isnan(runs.energy_kwh[i]) else f"{words.three(float(runs.energy_kwh[i]))}\u00a0kWh",
             ]
-        if deadline:
-            cells.append(_enough(needed[i]))
+        if enough:
+            cells.append(_enough(*enough[i]))
         rows.append([*cells, split_words(way) if way else "not possible"])
     return plain_table.table(
         f"{found.work}: {words.large(found.tokens)} tokens in all. Ranges hold 80 % of what was measured.",
         titles,
         rows,
-        time_notes(found, runs, deadline),
+        time_notes(found, runs, bool(enough)),
     )
 
 
-def _enough(count: tuple[int | None, int | None] | None) -> str:
-    if count is None or count[0] is None:
-        return "more than can be counted on, or it does not fit"
-    sure = "" if count[1] is None else f" ({count[1]:,} to be nearly sure)"
-    return f"{count[0]:,}{sure}"
+def _enough(count: int | None, slow: int | None) -> str:
+    if count is None:
+        return "no number is enough"
+    return f"{count:,}" + ("" if slow is None else f" ({slow:,} to be nearly sure)")
 
 
-def time_notes(found: TrainingLoad, runs: Runs, deadline: float | None) -> list[str]:
+def time_notes(found: TrainingLoad, runs: Runs, deadline: bool) -> list[str]:
     """What the times rest on."""
     tables = training_tables()
     if found.trains:

@@ -67,7 +67,9 @@ def report(app: AppTest) -> dict[str, Any]:
     found = training_load.load(scenario(app))
     runs = found.runs()
     best = training_tracks.build(found).verdict_gpu
-    return training_views.views(found, runs, best) | {
+    enough = training_views.in_time(found)
+    return training_views.views(found, runs, best, enough) | {
+        "deadline": training_views.deadline_words(found, enough),
         "chosen": training_views.chosen(found),
         "changes": training_views.changes(found, runs),
     }
@@ -97,7 +99,7 @@ def test_published_runs_that_the_field_knows_stand_beside_the_prediction() -> No
 
 @pytest.mark.parametrize("method", ["qlora", "lora", "full"])
 def test_measured_fine_tunes_are_of_the_same_method(method: str) -> None:
-    found = training_load.load(Scenario(task="finetune", method=method))
+    found = training_load.load(Scenario.model_validate({"task": "finetune", "method": method}))
     shown_rows = training_views.published_rows(found)
     assert shown_rows is not None
     methods = {row.cells: row.method for row in training_views.measured_finetunes()}
@@ -205,7 +207,9 @@ def test_every_optimiser_can_be_chosen(optimizer: str) -> None:
 def test_a_deadline_gives_a_number_of_each_gpu() -> None:
     app = opened({"task": "train", "model": "llama-2-7b", "days": "14"})
     assert app.number_input(key="ui-deadline_days").value == 14
-    times = report(app)["times"]
+    said = report(app)
+    times = said["times"]
+    assert re.match(r"To finish in 14 days: \d+ × H100 SXM5 80GB, \d+ × A100", said["deadline"])
     column = times["titles"].index("GPUs for 14 days")
     assert all(re.match(r"[\d,]+ \([\d,]+ to be nearly sure\)$", row[column]) for row in times["rows"])
     assert "GPUs for" not in "".join(report(opened({"task": "train"}))["times"]["titles"])

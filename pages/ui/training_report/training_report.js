@@ -4,6 +4,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".report");
   const part = (name) => root.querySelector(`[data-${name}]`);
 
+  write(part("deadline"), data.deadline);
   lines(part("chosen"), data.chosen.length, () => make("span", part("chosen"))).forEach((item, i) => write(item, data.chosen[i]));
   changes(part("changes"), data.changes, (gpu) => setTriggerValue("apply", gpu));
 
