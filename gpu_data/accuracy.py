@@ -7,6 +7,8 @@ fails on a difference. Here they are read, and the few sums that pages and tests
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -15,11 +17,12 @@ from typing import Annotated, Final, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gpu_data.csv_tables import CsvRow, problems, read
 
 FOLDER: Final = Path(__file__).parent / "accuracy"
+REASONS: Final = Path(__file__).parent / "accuracy_reasons.toml"
 TABLES: Final = ("memory", "llamacpp", "serving", "finetune", "training")
 COUNTED: Final = "counted"
 SLACK: Final = 1e-3  # the ends of a band are measured errors themselves, rounded
@@ -70,6 +73,38 @@ class AccuracyRow(CsvRow):
         if said == (self.refused is not None):
             raise ValueError("give a prediction, or the reason why there is none")
         return self
+
+
+class Reason(BaseModel):
+    """Why some estimates are far off, as far as the measurements tell.
+
+    `where`: regular expressions over columns of the tables, all of which a row must match; `text` is a phrase
+    for readers, `evidence` names the rows that show it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Text
+    where: Mapping[str, str]
+    evidence: Text
+
+
+@cache
+def accuracy_reasons() -> tuple[Reason, ...]:
+    """All reasons of accuracy_reasons.toml in the order they are tried."""
+    rows = tomllib.loads(REASONS.read_text(encoding="utf-8"))["reason"]
+    return tuple(Reason(**row) for row in rows)
+
+
+def reason_of(row: Mapping[str, object]) -> str:
+    """Why the estimate of a row is off; "" when nobody found out."""
+    for reason in accuracy_reasons():
+        if all(
+            re.search(pattern, "" if pd.isna(row[column]) else str(row[column]))
+            for column, pattern in reason.where.items()
+        ):
+            return reason.text
+    return ""
 
 
 def accuracy_frame() -> pd.DataFrame:

@@ -6,7 +6,7 @@ one by constants fitted without the row, because the error bands were made in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -392,7 +392,7 @@ def off(error_pct: float) -> str:
 
 @cache
 def worst(quantity: Quantity) -> pd.DataFrame:
-    """The ten estimates furthest off, by ratio, with what the source says about them."""
+    """The ten estimates furthest off, by ratio, with the reason we found, else what the source says."""
     rows = compared(rows_of(quantity))
     with np.errstate(all="ignore"):
         ratio = np.abs(np.log(floats(rows["shown"]) / floats(rows["measured"])))
@@ -404,10 +404,17 @@ def worst(quantity: Quantity) -> pd.DataFrame:
             "Predicted": floats(rows["shown"]),
             "Measured": floats(rows["measured"]),
             **{TABLE_COLUMNS[c]: rows[c] for c in ("gpu", "n_gpus", "engine", "model", "format")},
-            "Reason, or what the source says": rows["note"].fillna("not known"),
+            "Reason, or what the source says": [
+                _reason(row) for row in rows.astype(object).to_dict("records")
+            ],
             "Source": links(rows),
         }
     )
+
+
+def _reason(row: Mapping[str, object]) -> str:
+    note = "not known" if pd.isna(row["note"]) else f"the source: {row['note']}"
+    return data.reason_of(row) or note
 
 
 @cache
