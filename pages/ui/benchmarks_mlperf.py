@@ -6,6 +6,7 @@ LoadGen hears of the first and of the last token only, so nothing is streamed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Final
@@ -67,7 +68,11 @@ def _engine(software: object) -> str:
     if "tensorrt" in text:
         return "tensorrt-llm"
     at = text.find("vllm")
-    found = speed_engine_for(text[at:].replace("vllm v", "vllm ")) if at >= 0 else None
+    if at < 0:
+        return ""
+    name = text[at:].replace("vllm v", "vllm ")
+    # without a version: results with a number format are of 2025 and later
+    found = speed_engine_for(name) if re.match(r"vllm \d", name) else speed_engine("vllm")
     return found.memory_engine if found else ""
 
 

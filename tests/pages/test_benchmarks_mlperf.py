@@ -97,3 +97,13 @@ def test_the_page_says_why_results_stand_alone() -> None:
     scenario = Scenario(bench_lane=INFERENCE, infer_benchmark="gptj-99")
     notes = [note for part in sections(select(scenario), scenario) for note in part.notes]
     assert any("Without an estimate of ours: it searches with four beams." in note for note in notes)
+
+
+def test_the_bands_hold_for_results_that_nothing_was_fitted_to() -> None:
+    rows = results(INFERENCE)
+    guesses = benchmarks_estimate.estimates(INFERENCE, rows, "value_per_gpu")
+    measured = rows["value_per_gpu"].to_numpy(dtype=float, na_value=np.nan)
+    pairs = [(one, value) for one, value in zip(guesses, measured, strict=True) if one is not None]
+    assert len(pairs) > 300
+    assert 0.75 <= np.mean([one.low <= value <= one.high for one, value in pairs]) <= 0.9
+    assert np.median([abs(one.value / value - 1) for one, value in pairs]) <= 0.3
