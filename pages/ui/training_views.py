@@ -321,8 +321,16 @@ class Row:
     method: str = ""
 
 
-_RUN_TITLES = ("Run", "GPU-hours", "Predicted", "80 % range", "Off", "GPUs", "Tokens", "Source")
-_PEAK_TITLES = ("Model", "GiB", "Predicted", "80 % range", "Off", "GPUs", "Kind", "Setup", "Source")
+_RUN_TITLES = (
+    "Run",
+    "GPU-hours",
+    "Predicted",
+    "80 % range",
+    "Off",
+    "GPUs",
+    "Tokens",
+)  # and the source's address
+_PEAK_TITLES = ("Model", "GiB", "Predicted", "80 % range", "Off", "GPUs", "Kind", "Setup")
 _MEASURED = ("measured", "upper bound")  # kinds of row that are not a vendor's own estimate
 _NUMBERS = (1, 2, 3, 4)  # columns of figures in both
 
@@ -428,7 +436,8 @@ def published_rows(found: TrainingLoad) -> dict[str, Any] | None:
         return None
     return {
         "title": title,
-        "note": f"{said} Models nearest in size to yours first; all others on the page How far off?.",
+        "note": f"{said} Models nearest in size to yours first, each name leads to its source; "
+        "all others on the page How far off?.",
         "titles": titles,
         "numbers": _NUMBERS,
         "rows": [row.cells for row in (order if found.trains else order[:MOST_FINETUNES])],

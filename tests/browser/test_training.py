@@ -61,6 +61,7 @@ def test_the_drag_is_live_and_ends_in_the_link(page: Page, server: str) -> None:
     expect(page.locator(VERDICT)).to_have_text(dragged)
     gpus = re.findall(r"tgpus=(\d+)", page.url)[0]
     expect(page.get_by_role("spinbutton", name="GPUs", exact=True)).to_have_value(gpus)
+    expect(page.locator("[data-published] a").first).to_have_attribute("href", re.compile("^https://"))
     expect(page.locator("[data-terms] caption")).to_contain_text(f"{int(gpus):,} × H100", timeout=LOADED_MS)
 
 

@@ -85,7 +85,7 @@ def test_a_task_shows_time_terms_and_what_others_measured(task: str) -> None:
     assert len(shown_parts["terms"]["table"]["rows"]) > 4
     rows = shown_parts["published"]["rows"]
     assert len(rows) > 3
-    assert all(len(row) == len(shown_parts["published"]["titles"]) for row in rows)
+    assert all(len(row) == len(shown_parts["published"]["titles"]) + 1 for row in rows)
     assert all(row[-1].startswith("http") for row in rows)
 
 

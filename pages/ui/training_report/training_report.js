@@ -24,7 +24,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (published) sourced(part("published"), published);
 }
 
-// Rows whose last cell is the address of their source; `numbers` names the columns of figures.
+// Rows of texts, the address of each row's source behind them; `numbers` names the columns of figures.
 function sourced(section, { title, note, titles, numbers, rows }) {
   write(section.querySelector("h2"), title);
   write(section.querySelector(".soft"), note);
@@ -38,21 +38,19 @@ function sourced(section, { title, note, titles, numbers, rows }) {
     figure(cell, k);
   });
   const body = table.tBodies[0];
-  lines(body, rows.length, () => make("tr", body)).forEach((row, i) => {
+  const add = () => {
+    const row = make("tr", body);
+    make("a", make("th", row, { scope: "row" }), { target: "_blank", rel: "noopener noreferrer" });
+  };
+  lines(body, rows.length, add).forEach((row, i) => {
     const texts = rows[i];
-    const last = texts.length - 1;
-    const add = () => (row.children.length ? make("td", row) : make("th", row, { scope: "row" }));
-    lines(row, texts.length, add).forEach((cell, k) => {
-      if (k < last) {
-        write(cell, texts[k]);
-        figure(cell, k);
-        return;
-      }
-      const link = cell.querySelector("a") ?? make("a", cell, { target: "_blank", rel: "noopener noreferrer" }, "open");
-      if (link.getAttribute("href") !== texts[k]) {
-        link.setAttribute("href", texts[k]);
-        link.setAttribute("aria-label", `Source of ${texts[0]}`);
-      }
+    const link = row.querySelector("a");
+    write(link, texts[0]);
+    if (link.getAttribute("href") !== texts[titles.length]) link.setAttribute("href", texts[titles.length]);
+    lines(row, titles.length, () => make("td", row)).forEach((cell, k) => {
+      if (!k) return;
+      write(cell, texts[k]);
+      figure(cell, k);
     });
   });
 }
