@@ -68,11 +68,8 @@ def view_picker() -> None:
 
 def headline(found: Summary, verdicts: str) -> None:
     """The figures in words."""
-    st.markdown(views.headline(found))
-    if verdicts:
-        st.markdown(verdicts)
-    for note in views.notes(found):
-        st.markdown(f":small[{note}]")
+    said = [views.headline(found), verdicts, *(f":small[{note}]" for note in views.notes(found))]
+    st.markdown("\n\n".join(filter(None, said)))  # one element: each costs time on every change
 
 
 def chart(part: View) -> None:
@@ -83,8 +80,8 @@ def chart(part: View) -> None:
         return
     st.markdown(part.takeaway)
     st.plotly_chart(themed(part.figure), key="accuracy-chart", alt=part.alt, config=CONFIG)
-    for note in part.notes:
-        st.markdown(f":small[{note}]")
+    if part.notes:
+        st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
     with st.expander("The numbers of the chart"):
         st.table(part.numbers)
 
@@ -149,8 +146,7 @@ def _csv(quantity: Quantity | None) -> bytes:
 def gaps(found: Gaps) -> None:
     """Where nobody has measured."""
     st.subheader("Where we have no data", anchor=False)
-    for line in found.lines:
-        st.markdown(f"- {line}")
+    st.markdown("\n".join(f"- {line}" for line in found.lines))
     if found.cards:
         with st.expander(
             f"{len(found.cards)} of {found.of} cards have no measurement of this kind: predicted from their "

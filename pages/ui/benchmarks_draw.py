@@ -107,8 +107,8 @@ def section(part: Section) -> None:
     st.markdown(part.takeaway)
     if part.figure is not None:
         st.plotly_chart(themed(part.figure), key=f"chart-{part.key}", alt=part.alt, config=CONFIG)
-    for note in part.notes:
-        st.caption(note)
+    if part.notes:
+        st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
     if part.figure is not None:
         with st.expander("The numbers of the chart"):
             st.table(part.numbers)
