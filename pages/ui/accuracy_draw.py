@@ -171,6 +171,8 @@ def _frame(key: str, table: pd.DataFrame, alt: str) -> None:
     config = {name: make.NumberColumn(name, format="localized") for name in NUMBERS if name in table}
     if "Error %" in table:
         config["Error %"] = make.NumberColumn("Error %", format="%+.1f")
+    if views.REASON_COLUMN in table:
+        config[views.REASON_COLUMN] = make.TextColumn(views.REASON_COLUMN, width=520)
     config["Source"] = make.LinkColumn("Source", display_text="open")
     st.dataframe(
         table,

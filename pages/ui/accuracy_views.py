@@ -31,6 +31,7 @@ NEVER: Final = (
     ("memory_type", "No card with this memory was measured"),
     ("vendor", "No card of these makers in our table was measured"),
 )
+REASON_COLUMN: Final = "Reason, or what the source says"
 LIST_MOST: Final = 12
 CLOSE: Final = 5  # % of error that a sentence calls close
 AXIS_FLOOR, AXIS_CAP = 10.0, 200.0  # % of error that the axis shows at least and at most

@@ -137,4 +137,4 @@ def assumed(benchmark: str) -> str:
     text = "Estimates take the number of GPUs per copy of the model that serves most per GPU"
     if found.prompt_assumed:
         text += ", and prompts as long as the answers, because MLPerf publishes only the latter"
-    return f"{text}; the band is that of {speed_engine('tensorrt-llm').label} or vLLM benchmarks."
+    return f"{text}."

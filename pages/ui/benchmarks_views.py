@@ -225,7 +225,8 @@ def _mlperf(
     notes = _mlperf_notes(measure, rows, groups)
     if any(group.estimate for group in ranked):
         notes.append(
-            f"{DIAMONDS}, to which no MLPerf result was fitted{_band_words(ranked)}. {assumed(benchmark)}"
+            f"{DIAMONDS}, to which no MLPerf result was fitted. {_held(selected.lane, rows, measure.column)} "
+            f"{assumed(benchmark)}"
         )
     notes += _without_estimate(selected.lane, rows)
     return _section(
@@ -243,6 +244,16 @@ DIAMONDS: Final = "Diamonds are our estimates"
 def _band_words(ranked: Sequence[_Group]) -> str:
     banded = any(group.estimate.low < group.estimate.high for group in ranked if group.estimate)
     return "; the line through one is the band that holds four of five such results" if banded else ""
+
+
+def _held(lane: str, rows: pd.DataFrame, column: str) -> str:
+    """How many of the results lie inside the band of their estimate, a sentence."""
+    pairs = zip(benchmarks_estimate.estimates(lane, rows, column), floats(rows[column]), strict=True)
+    inside = [one.low <= value <= one.high for one, value in pairs if one is not None]
+    return (
+        f"The line through one is the band made to hold four of five measurements; it holds {sum(inside)} of "
+        f"these {len(inside)} results."
+    )
 
 
 def _without_estimate(lane: str, rows: pd.DataFrame) -> list[str]:
