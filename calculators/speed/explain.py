@@ -130,7 +130,7 @@ def _terms(
             float(step.read_weights),
             "bytes ÷ bandwidth that kernels get",
             f"{asked.weights / GIGA:,.2f} GB{per_gpu} ÷ {gets / GIGA:,.0f} GB/s "
-            f"({gets / float(rates.bandwidth):.0%} of {float(rates.bandwidth) / GIGA:,.0f})",
+            f"({100 * gets / float(rates.bandwidth):.0f} % of {float(rates.bandwidth) / GIGA:,.0f})",
             ROOFLINE,
         ),
         SpeedTerm(
@@ -138,7 +138,7 @@ def _terms(
             float(step.multiply),
             "FLOP ÷ rate that kernels get",
             f"{asked.matmul / TERA:,.3g} TFLOP{per_gpu} ÷ {rate / TERA:,.0f} TFLOP/s "
-            f"({rate / float(rates.compute):.0%} of {float(rates.compute) / TERA:,.0f} in "
+            f"({100 * rate / float(rates.compute):.0f} % of {float(rates.compute) / TERA:,.0f} in "
             f"{rates.computed_in}{stored})",
             ROOFLINE,
         ),

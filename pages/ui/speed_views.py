@@ -112,9 +112,9 @@ def term_rows(load: workload.Workload) -> tuple[str, tuple[str, ...], list[tuple
     context = s.prompt_tokens + s.output_tokens / 2
     rows = [
         *_lines("Decode: ", decode_terms(work, rates, engine, group, context, split, step)),
-        ("Decode step", f"{float(step.total) * 1e3:,.2f}", TOTAL, "", ""),
+        _sum("Decode step", step),
         *_lines("Prompt: ", prompt_terms(work, rates, engine, s.prompt_tokens, split, prompt)),
-        ("Prompt read", f"{float(prompt.total) * 1e3:,.2f}", TOTAL, "", ""),
+        _sum("Prompt read", prompt),
     ]
     caption = (
         f"{found.gpus[chosen].title}: one decode step of {words.count(round(group), 'sequence')} at a mean "
@@ -123,7 +123,23 @@ def term_rows(load: workload.Workload) -> tuple[str, tuple[str, ...], list[tuple
     return caption, titles, rows, ()
 
 
-TOTAL: Final = "larger of weights read and multiplied + larger of cache read and attention + all the others"
+TOTAL: Final = (
+    "the larger of reading and multiplying (weights, then experts) + the larger of reading and computing "
+    "(attention) + the rest"
+)
+
+
+def _sum(name: str, step: Step) -> tuple[str, ...]:
+    """The line of a whole step: what of its addends counts."""
+    pairs = (
+        (step.read_weights, step.multiply),
+        (step.read_experts, step.multiply_experts),
+        (step.read_cache, step.attend),
+    )
+    parts = [max(float(a), float(b)) for a, b in pairs]
+    parts += [float(np.asarray(part)) for part in (step.unpack, step.communication, step.fixed)]
+    shown = " + ".join(f"{part * 1e3:,.3f}" for part in parts if part > 0)
+    return name, f"{float(step.total) * 1e3:,.3f}", TOTAL, shown, "sum"
 
 
 def _lines(prefix: str, terms: tuple[SpeedTerm, ...]) -> list[tuple[str, ...]]:
