@@ -19,6 +19,8 @@ from pages.ui import (
     copy_link,
     cost_controls,
     cost_fields,
+    recommend_draw,
+    recommend_fields,
     state,
     training_controls,
     training_tracks,
@@ -70,6 +72,14 @@ PAGES: tuple[PageSpec, ...] = (
         sidebar=controls.compare_sidebar,
     ),
     PageSpec(
+        "recommend",
+        menu="Recommend",
+        title="Which GPU should I take?",
+        help="Every GPU, count and format ranked for your task, with reasons; training or inference; duel",
+        sidebar=recommend_draw.sidebar,
+        live=recommend_fields.live,
+    ),
+    PageSpec(
         "cost",
         menu="Cost",
         title="What does it cost?",
@@ -90,6 +100,13 @@ PAGES: tuple[PageSpec, ...] = (
         title="Who uses which GPU?",
         help="Real deployments: planned, announced, running or trained, each with its source",
         sidebar=use_cases_draw.sidebar,
+    ),
+    PageSpec(
+        "learn",
+        menu="Learn",
+        title="What decides fit and speed?",
+        help="Six short lessons, each with a picture to drag, and every term in one sentence",
+        sidebar=lambda _: None,
     ),
     PageSpec(
         "accuracy",

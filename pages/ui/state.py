@@ -26,7 +26,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, link
+from pages.ui import catalogue, glossary, link
 
 T = TypeVar("T")
 _VIEW = "_scenario"
@@ -331,9 +331,11 @@ def control(widget: Callable[..., T], label: str, field: str, *, unit: int = 1, 
 
     Works for number_input, text_input, toggle, checkbox, selectbox, radio, segmented_control, pills (single
     or multi), slider and select_slider. Options are the ids themselves; put names on them with `format_func`.
-    A whole number may be shown in units of so many (a billion tokens).
+    A whole number may be shown in units of so many (a billion tokens). Without `help` the glossary's sentence
+    for the field is the tooltip.
     """
     key = f"ui-{field}"
+    options["help"] = options.get("help") or glossary.of_field(field)
     value: Any = getattr(held() or last(), field)
     if unit != 1 and value is not None:
         value = value / unit
@@ -360,6 +362,7 @@ def _write_range(low: str, high: str, key: str) -> None:
 def range_control(widget: Callable[..., T], label: str, low: str, high: str, **options: Any) -> T:
     """Draw a slider or select_slider with two thumbs for two fields of the Scenario."""
     key = f"ui-{low}-{high}"
+    options["help"] = options.get("help") or glossary.of_field(low)
     scenario = held() or last()
     value: Any = tuple(sorted((getattr(scenario, low), getattr(scenario, high))))
     if "options" in options:  # off-grid values of a link show at the nearest stop; the link keeps them
