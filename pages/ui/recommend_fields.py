@@ -30,7 +30,7 @@ PLACE = {"any": "Anywhere", "workstation": "Workstation", "datacentre": "Data ce
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One number: its label, the unit it is shown in, what stands in an empty box, and a sentence about it."""
+    """One number: its label, the unit it is shown in, what an empty box shows, and a sentence about it."""
 
     label: str
     unit: float = 1
@@ -110,6 +110,8 @@ def choices(s: Scenario) -> dict[str, dict[str, str]]:
     return found
 
 
+CARD = "card-"  # and its place in the duel
+MOST_IN_DUEL = 4
 _LIST_LABELS = {
     "objective": "Take the",
     "format_freedom": "Weight formats",
@@ -122,23 +124,37 @@ _LIST_LABELS = {
 def form(s: Scenario) -> dict[str, Any]:
     """Everything that can be set on the page, as the browser takes it."""
     asked = purpose(s)
-    numbers = {**WORK[asked], **LIMITS}
     return {
         "presets": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
         "purposes": [{"id": name, "label": label} for name, label in PURPOSES.items()],
         "purpose": asked,
         "views": [{"id": name, "label": label} for name, label in VIEWS.items()],
         "view": s.recommend_view,
-        "groups": [
-            _group("The work and its target", s, WORK[asked]),
-            _group(
-                "The hardware",
-                s,
-                LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]},
-                True,
-            ),
-        ],
-        "asked": sorted(numbers),
+        "groups": _groups(s, asked),
+    }
+
+
+def _groups(s: Scenario, asked: str) -> list[dict[str, Any]]:
+    if s.recommend_view == "judgements":
+        return []
+    if s.recommend_view == "duel":
+        return [{"legend": "Two to four cards", "fields": [_card(s, place) for place in range(MOST_IN_DUEL)]}]
+    hardware = LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]}
+    return [_group("The work and its target", s, WORK[asked]), _group("The hardware", s, hardware, True)]
+
+
+def _card(s: Scenario, place: int) -> dict[str, Any]:
+    """The list of one card of the duel; the first two cannot be left out."""
+    hidden = frozenset() if s.pre_release else catalogue.pre_release_gpus()
+    shown = [str(gpu) for gpu in catalogue.gpus().index if gpu not in hidden]
+    none = [["", "none"]] if place > 1 else []
+    return {
+        "kind": "select",
+        "field": f"{CARD}{place}",
+        "label": f"Card {place + 1}",
+        "value": s.duel_gpus[place] if place < len(s.duel_gpus) else "",
+        "options": none + [[gpu, catalogue.gpu_name(gpu)] for gpu in shown],
+        "help": "",
     }
 
 
@@ -187,6 +203,8 @@ def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
     """
     if name in SWITCHES:
         return {name: bool(value)}
+    if name.startswith(CARD):
+        return _with_card(s, name.removeprefix(CARD), value)
     lists = choices(s)
     if name in lists:
         return {name: value} if value in lists[name] else {}
@@ -204,3 +222,12 @@ def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
     if "int" in str(Scenario.model_fields[name].annotation):
         number = round(number)
     return {name: number} if link.takes(name, number) else {}
+
+
+def _with_card(s: Scenario, place: str, gpu: Any) -> dict[str, Any]:
+    """The duel with another card at one place."""
+    if place not in tuple(map(str, range(MOST_IN_DUEL))) or (gpu and gpu not in catalogue.known()["gpus"]):
+        return {}
+    cards = [*s.duel_gpus, *[""] * MOST_IN_DUEL][:MOST_IN_DUEL]
+    cards[int(place)] = gpu or ""
+    return {"duel_gpus": tuple(dict.fromkeys(card for card in cards if card))}

@@ -218,9 +218,9 @@ class _Served:
     first_s: Measure
     output_per_s: Measure
     use: ranking.Use
+    prompt_link: Floats  # share of reading one prompt in which GPUs exchange parts of layers
     reasons: tuple[str | None, ...]
     notes: tuple[str, ...]
-    users: Floats  # of one copy; of a batch as many as fit
 
 
 def formats_of(s: Scenario, load: workload.Workload) -> list[str]:
@@ -291,7 +291,7 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
     return _Served(
         fmt, pipeline, placed(verdict, 0), placed(full), measure(speed.tpot_s), measure(speed.ttft_s),
         measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in ("bandwidth", "compute", "link"))),
-        reasons, found.assumptions, placed(running if batch else many.astype(float)),
+        placed(ranking.link_share(speed.prompt)), reasons, found.assumptions,
     )  # fmt: skip
 
 
@@ -366,6 +366,11 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     )
 
 
+def stacked(s: Scenario) -> _Stacked | str:
+    """Every way of serving the scenario on every GPU."""
+    return _stacked_of(_technical(s), False)
+
+
 def _technical(s: Scenario) -> Scenario:
     """The scenario without what does not change memory or speed."""
     keep = {**_PLAIN, "deadline_days": None}
@@ -376,6 +381,15 @@ def _prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], F
     rents = price_load.rents(s, cards.ids, today)
     usd = np.array([rents[gpu].usd for gpu in cards.ids])
     return rents, usd, np.array([_machine(s, rents[gpu]) for gpu in cards.ids])
+
+
+def _run_prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
+    """Prices of an hour of work: what is rented is paid only then, what is owned in idle hours as well."""
+    rents, usd, machine = _prices(s, cards, today)
+    if s.price_basis == price_load.OWN_BASIS:
+        owned = np.array([not rents[gpu].edited for gpu in cards.ids])
+        usd = np.where(owned, cost.usd_per_busy_hour(usd, s.busy_share), usd)
+    return rents, usd, machine
 
 
 def _machine(s: Scenario, rent: Rent) -> float:
@@ -436,9 +450,10 @@ def _finished(
         best = replace(best, usd=_with_band(options, limits, best.usd))
     names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
     ranked = ranking.order(best, top, s.objective, names)
+    certain = top == top.max(initial=ranking.NOT)
+    certain &= top > ranking.NOT
     on = ranking.frontier(
-        np.where(top > ranking.NOT, best.usd.value, np.nan),
-        np.where(top > ranking.NOT, best.seconds.value, np.nan),
+        np.where(certain, best.usd.value, np.nan), np.where(certain, best.seconds.value, np.nan)
     )
     same = ranking.tied(best, s.objective, top, int(ranked[0])) if len(ranked) else np.zeros(len(rows), bool)
     sure = np.broadcast_to(ranking.meets(limits, "high"), options.verdict.shape)
@@ -498,7 +513,7 @@ _WHY = {
 
 def _serve(s: Scenario, today: date) -> Recommendation:
     load = workload.load(s)
-    table = _stacked_of(_technical(s), False)
+    table = stacked(s)
     if isinstance(table, str):
         return Recommendation(s, load.name, (), refused=table)
     prices = _prices(s, table.cards, today)
@@ -588,7 +603,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     table = _stacked_of(_technical(s), True)
     if isinstance(table, str):
         return Recommendation(s, load.name, (), refused=table)
-    rents, usd, machine = _prices(s, table.cards, today)
+    rents, usd, machine = _run_prices(s, table.cards, today)
     cards, width = table.cards, len(table.boards)
     copies = np.array(COPIES, dtype=float).repeat(width)
     boards, way = np.tile(table.boards, len(COPIES)), np.tile(table.way, len(COPIES))
@@ -690,7 +705,7 @@ def _run(s: Scenario, today: date) -> Recommendation:
     )
     if load.refused:
         return Recommendation(s, load.work, (), refused=load.refused)
-    rents, usd, machine = _prices(s, table.cards, today)
+    rents, usd, machine = _run_prices(s, table.cards, today)
     hours = [np.asarray(x) for x in load.hours(table.found)]  # of devices
     devices = table.devices[:, None] * table.sizes
     options, limits = _run_options(s, table, hours, usd, machine)
@@ -737,7 +752,7 @@ def _run_options(
     devices = table.devices[:, None] * table.sizes
     seconds = Measure(*(side / devices * 3600 for side in hours))
     boards = np.broadcast_to(table.sizes.astype(float), seconds.value.shape)
-    run = Measure(*(side / table.devices[:, None] * usd[:, None] for side in hours))
+    run = Measure(*(side / table.devices[:, None] * usd[:, None] for side in hours))  # prices are of a board
     power = table.cards.power_w[:, None] * boards
     allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
     if table.load.trains and s.deadline_days is None:
@@ -755,7 +770,7 @@ def _images(s: Scenario, today: date) -> Recommendation:
     from gpu_data.benchmarks import inference_frame  # only this purpose needs the results
 
     cards = _cards(s.pre_release)
-    rents, usd, _ = _prices(s, cards, today)
+    rents, usd, _ = _run_prices(s, cards, today)
     frame = inference_frame()
     rows = frame[
         (frame["benchmark"] == "stable-diffusion-xl")

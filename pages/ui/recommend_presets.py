@@ -12,7 +12,7 @@ from pages.ui.cost_presets import Preset
 PRESETS: Mapping[str, Preset] = {
     "solo": Preset(
         "Solo builder or student",
-        "An 8B model in 4 bits on one's own card: one user, documents in the prompt, bought and kept for years",
+        "An 8B model in 4 bits on one's own card: one user, documents in the prompt, kept for years",
         {
             "task": "serve",
             "serving": "live",
@@ -93,8 +93,8 @@ PRESETS: Mapping[str, Preset] = {
 }
 _OWN = (
     "kv_cache_dtype", "format_freedom", "max_ttft_s", "cost_ceiling", "batch_requests", "place", "maker",
-    "max_power_w", "max_gpus", "need_nvlink", "need_mig", "need_ecc", "recommend_view", "serving", "objective",
-    "train_gpus", "power_usage_effectiveness",
+    "max_power_w", "max_gpus", "need_nvlink", "need_mig", "need_ecc", "recommend_view", "serving",
+    "objective", "train_gpus", "power_usage_effectiveness",
 )  # fmt: skip
 # What a preset also puts back, so that an earlier look does not change its answer unseen. Typed prices stay.
 PUT_BACK: Mapping[str, Any] = {

@@ -1,0 +1,252 @@
+"""Draws the Recommend page: the answer, the form, the chart, and the tables of the view chosen."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calculators.ranking import Measure
+from calculators.scenario import Scenario
+from pages.ui import (
+    catalogue,
+    controls,
+    cost_text,
+    figures_recommend,
+    plain_table,
+    recommend_fields,
+    recommend_report,
+    recommend_text,
+    recommend_views,
+    state,
+    training_controls,
+)
+from pages.ui.compare_text import short_name
+from pages.ui.figure_parts import CONFIG
+from pages.ui.recommend_judgements import judgements
+from pages.ui.recommend_load import PURPOSES, Recommendation, purpose, with_purpose
+from pages.ui.recommend_presets import PRESETS, PUT_BACK
+from pages.ui.themed import themed
+
+_REFUSED = "recommend-refused"
+MOST_ROWS = 12
+MOST_POINTS = 40
+
+
+def sidebar(scenario: Scenario) -> None:
+    """Model and method by task; what the work must reach stands on the page."""
+    controls.model(scenario)
+    if scenario.task == "serve":
+        controls.formats(scenario)
+        controls.engine(scenario)
+    else:
+        training_controls.method(scenario)
+    controls.gpu_picker(scenario)
+
+
+# ---------------------------------------------------------------- what the reader does
+
+
+def _enter(told: Any) -> None:
+    """Keep what was typed or chosen. A callback."""
+    fields = recommend_fields.taken(state.last(), str(told.get("field")), told.get("value"))
+    if fields:
+        state.put(**fields)
+    else:  # the browser must be told again what is held
+        st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
+
+
+def _preset(told: Any) -> None:
+    """Fill the fields of a reader. A callback."""
+    if preset := PRESETS.get(str(told.get("id"))):
+        state.put(**{**PUT_BACK, **preset.fields})
+
+
+def _purpose(told: Any) -> None:
+    """Change what it is for. A callback."""
+    if (asked := str(told.get("id"))) in PURPOSES:
+        back = {"task": "serve", "serving": "live"}
+        state.put(**{**back, **with_purpose(state.last(), asked)})
+
+
+def _view(told: Any) -> None:
+    """Show another view. A callback."""
+    if (view := str(told.get("id"))) in recommend_fields.VIEWS:
+        state.put(recommend_view=view)
+
+
+def _duel(told: Any) -> None:
+    """Take a ready duel. A callback."""
+    if gpus := recommend_views.DUELS.get(str(told.get("id"))):
+        state.put(duel_gpus=gpus)
+
+
+def form(scenario: Scenario) -> None:
+    """Everything that can be set."""
+    data = recommend_fields.form(scenario)
+    view = scenario.recommend_view
+    if view != "ranking":
+        data["presets"] = data["purposes"] = []
+    if view == "purposes":
+        data["groups"] = data["groups"][:1]
+    if view == "duel":
+        data["duels"] = [{"id": name, "label": name} for name in recommend_views.DUELS]
+    data["refused"] = st.session_state.get(_REFUSED, 0)
+    told = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
+    recommend_report.form(data, told)
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def verdict(found: Recommendation) -> None:
+    """The answer in one sentence, why, what would change it, how sure it is."""
+    best = found.best
+    lines = [f"- {cost_text.safe(line)}" for line in recommend_text.details(found)]
+    if best is not None and purpose(found.scenario) != "images":
+        lines.append(f"- [Open this setup in Fit]({recommend_text.fit_link(found.scenario, best)})")
+    st.markdown("\n".join((f"### {cost_text.safe(recommend_text.headline(found))}\n", *lines)))
+
+
+def ranking(found: Recommendation) -> None:
+    """The chart and the table of every GPU."""
+    rows = recommend_text.rows(found)
+    if figure := _figure(found):
+        st.plotly_chart(themed(figure), key="recommend-pareto", alt=_alt(found), config=CONFIG)
+    notes = [f"Assumed: {note}" for note in found.notes]
+    if out := recommend_text.left_out(found):
+        notes.append(f"Left out. {out}.")
+    if found.scenario.format_freedom != "this":
+        notes.append("Formats differ in quality, which nothing here measures: try your own prompts first.")
+    parts = []
+    if rows:
+        caption = (
+            "Best first; each GPU with its best setup. In brackets the 80 % band. Used: share of memory filled, "
+            "of the time in which memory is read and tensor cores work."
+        )
+        parts.append(
+            _part(
+                "ranking",
+                "Every GPU that does it",
+                MOST_ROWS,
+                recommend_text.titles(found.scenario),
+                rows,
+                caption,
+                notes,
+            )
+        )
+    elif notes:
+        parts.append(_part("ranking", "", 0, (), [], "Nothing does it.", notes))
+    recommend_report.report(parts)
+
+
+def _part(
+    name: str, title: str, most: int, titles: Any, rows: Any, caption: str, notes: Any = ()
+) -> dict[str, Any]:
+    return {**plain_table.table(caption, titles, rows, list(notes)), "id": name, "title": title, "most": most}
+
+
+def _with(table: dict[str, Any] | None, name: str, title: str, most: int = 99) -> list[dict[str, Any]]:
+    return [{**table, "id": name, "title": title, "most": most}] if table else []
+
+
+def purposes(scenario: Scenario, today: date) -> None:
+    """Training against inference: every card by purpose, the link, the slices."""
+    parts = _with(recommend_views.purpose_table(scenario, today), "purposes", "", MOST_ROWS)
+    parts += _with(recommend_views.link_table(scenario), "link", "What the link between GPUs costs")
+    parts += _with(recommend_views.slice_table(scenario, scenario.gpus), "slices", "Slices of one GPU (MIG)")
+    recommend_report.report(parts)
+
+
+def duel(scenario: Scenario, today: date) -> None:
+    """Two to four cards side by side."""
+    recommend_report.report(_with(recommend_views.duel_table(scenario, today), "duel", ""))
+
+
+_OUTCOMES = {
+    "agree": "Our numbers agree",
+    "partly": "In part",
+    "disagree": "Our numbers disagree",
+    "no data": "No data",
+}
+
+
+def wisdom(today: date) -> None:
+    """The field's judgements with our numbers."""
+    rows = [
+        (one.claim, _OUTCOMES[one.outcome], one.numbers, f"Said by {one.source}") for one in judgements(today)
+    ]
+    caption = (
+        "Each judgement is run now through the same memory, speed and cost functions as every other page."
+    )
+    titles = ("What is said", "Our answer", "Our numbers", "Source")
+    recommend_report.report([_part("judgements", "", 99, titles, rows, caption)])
+
+
+HEADLINES = {
+    "purposes": "Training or inference: which card serves which purpose",
+    "duel": "Duel",
+    "judgements": "Common wisdom, run through our numbers",
+}
+
+
+def title(scenario: Scenario, today: date) -> None:
+    """The first line of a view that is not the ranking."""
+    view = scenario.recommend_view
+    text = HEADLINES[view]
+    if view == "duel":
+        text = " or ".join(catalogue.gpu_name(gpu) for gpu in scenario.duel_gpus) or text
+        table = recommend_views.duel_table(scenario, today)
+        lines = [f"- {cost_text.safe(note)}" for note in table["notes"]]
+    elif view == "judgements":
+        found = judgements(today)
+        agreed = sum(one.outcome == "agree" for one in found)
+        lines = [
+            f"- {agreed} of {len(found)} judgements hold in our numbers; the table says where they do not."
+        ]
+    else:
+        lines = [
+            f"- {cost_text.safe(note)}" for note in recommend_views.purpose_table(scenario, today)["notes"]
+        ]
+    st.markdown("\n".join((f"### {text}\n", *lines)))
+
+
+# ---------------------------------------------------------------- the chart
+
+
+def _speed(found: Recommendation, seconds: Measure) -> Measure:
+    """The measure of the chart's axis: tokens/s of a user, images/s, or days."""
+    if purpose(found.scenario) in ("one", "many", "images"):
+        return Measure(1 / seconds.value, 1 / seconds.high, 1 / seconds.low)
+    return Measure(*(side / 86400 for side in (seconds.value, seconds.low, seconds.high)))
+
+
+def _figure(found: Recommendation) -> dict[str, Any] | None:
+    points = []
+    for place, one in enumerate(found.ranked):
+        if (
+            one.usd is None
+            or one.seconds is None
+            or not np.isfinite(one.usd.value)
+            or not float(one.usd.value) > 0
+        ):
+            continue
+        speed = _speed(found, one.seconds)
+        name = short_name(one.name).rpartition(" ")[0] or one.name
+        name = name if one.gpus == 1 else f"{one.gpus:,} × {name}"
+        points.append(figures_recommend.Point(name, one.usd, speed, one.frontier, one.tied, place == 0))
+    if len(points) < 2:
+        return None
+    asked = purpose(found.scenario)
+    axis = {"one": "Tokens/s of the user", "many": "Tokens/s of each user", "images": "Images/s of one GPU"}
+    cost_axis = f"USD{recommend_text.money_of(found.scenario)}"
+    return figures_recommend.pareto(
+        points[:MOST_POINTS], cost_axis, axis.get(asked, "Days"), asked not in axis
+    )
+
+
+def _alt(found: Recommendation) -> str:
+    names = [one.name for one in found.ranked if one.frontier]
+    return f"Cost against speed of every GPU that does it. On the frontier: {', '.join(names)}."

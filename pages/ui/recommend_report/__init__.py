@@ -1,0 +1,61 @@
+"""The Recommend page's form and its report: two components, because each Streamlit element costs a redraw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import plain_table
+
+_FOLDER = Path(__file__).parent
+FORM_KEY, REPORT_KEY = "recommend-form", "recommend-report"
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+_form = st.components.v2.component(
+    "headroom.recommend_form",
+    html=_text("form.html"),
+    css=_text("form.css"),
+    js="\n".join((plain_table.SCRIPT, _text("form.js"))),
+)
+_report = st.components.v2.component(
+    "headroom.recommend_report",
+    html=f'<div class="recommend">{plain_table.HTML}<button type="button" class="more"></button></div>',
+    css="\n".join((plain_table.CSS, _text("report.css"))),
+    js="\n".join((plain_table.SCRIPT, _text("report.js"))),
+)
+
+
+def form(data: Mapping[str, Any], told: Mapping[str, Callable[[Any], None]]) -> None:
+    """Mount the form. `told`: what happens when something is "entered" ({field, value}) or a "preset", a
+    "purpose", a "view" or a "duel" is pressed ({id}).
+    """
+
+    def callback(name: str) -> Callable[[], None]:
+        def tell() -> None:
+            value = (st.session_state.get(FORM_KEY) or {}).get(name)
+            if value:
+                told[name](value)
+
+        return tell
+
+    _form(
+        key=FORM_KEY,
+        data=data,
+        on_entered_change=callback("entered"),
+        on_preset_change=callback("preset"),
+        on_purpose_change=callback("purpose"),
+        on_view_change=callback("view"),
+        on_duel_change=callback("duel"),
+    )
+
+
+def report(parts: list[dict[str, Any]]) -> None:
+    """Mount the report: tables of `plain_table.table`, each with an id, a title and `most` rows shown."""
+    _report(key=REPORT_KEY, data={"parts": parts})

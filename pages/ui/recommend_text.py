@@ -1,0 +1,350 @@
+"""A recommendation in words: the answer, why, what would change it, how sure it is, and the ranked table."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import numpy as np
+
+from calculators.ranking import Measure
+from calculators.scenario import Scenario
+from pages.ui import catalogue, cost_text, link, words
+from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
+
+usd = cost_text.usd
+SERVED = ("one", "many")
+_TAKE = {
+    "cheapest": "Cheapest",
+    "fastest": "Fastest",
+    "power": "Least power",
+    "gpus": "Fewest GPUs",
+}
+OVER = (
+    0.35  # a GPU of which no part is used beyond this share of the time is called more than the work can use
+)
+NEARLY = 0.75  # a resource that is used beyond this share is called what holds the work back
+
+
+def format_label(choice: Choice) -> str:
+    """The weight format of a choice in words."""
+    fmt = catalogue.weight_formats().get(choice.format)
+    return "" if fmt is None else "as released" if fmt.kind == "native" else fmt.label
+
+
+def setup(one: Choice) -> str:
+    """2 copies of 2 × RTX A6000 48GB (TP2)."""
+    each = f"{one.boards:,} × {one.name}"
+    return f"{one.copies:,} copies of {each}" if one.copies > 1 else each
+
+
+def money_of(s: Scenario) -> str:
+    """What the money is paid for."""
+    return {"one": " a month", "many": " a month", "images": " per 1,000 images"}.get(purpose(s), " in all")
+
+
+def _asked(found: Recommendation) -> str:
+    s, asked = found.scenario, purpose(found.scenario)
+    if asked == "one":
+        return f"one user of {found.work}"
+    if asked == "many":
+        return f"{s.concurrency:,} users of {found.work}"
+    if asked == "batch":
+        return f"{words.large(s.batch_requests)} requests to {found.work}"
+    if asked == "images":
+        return "Stable Diffusion XL, measured"
+    if asked == "train":
+        done = "" if s.deadline_days is None else f", done in {s.deadline_days:g} days"
+        return f"{found.work[0].lower()}{found.work[1:]}{done}"
+    return f"{found.work}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
+
+
+def headline(found: Recommendation) -> str:
+    """The answer in one sentence."""
+    s, best = found.scenario, found.best
+    if found.refused:
+        return f"For {_asked(found)}: no answer, {found.refused}."
+    if best is None:
+        return f"For {_asked(found)}: nothing here does it within your limits."
+    assert best.usd is not None
+    money = f", {usd(float(best.usd.value))}{money_of(s)}" if np.isfinite(best.usd.value) else ""
+    label = f" in {format_label(best)}" if purpose(s) in (*SERVED, "batch") and format_label(best) else ""
+    maybe = (
+        " (memory is tight)" if best.tight else "" if best.offered else " (nobody quotes so many together)"
+    )
+    return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
+
+
+def details(found: Recommendation) -> list[str]:
+    """Why, what would change the answer, how sure it is."""
+    best = found.best
+    if best is None:
+        return [] if found.refused else [f"What stops them. {left_out(found)}."]
+    return [
+        line
+        for line in (_why(found, best), _change(found, best), _sure(found, best), _used(found, best))
+        if line
+    ]
+
+
+def speed_words(s: Scenario, one: Choice) -> str:
+    """How fast, in the unit of the purpose."""
+    assert one.seconds is not None
+    value, low, high = (float(getattr(one.seconds, side)) for side in ("value", "low", "high"))
+    if purpose(s) in SERVED:
+        return f"{words.three(1 / value)} tokens/s ({words.three(1 / high)} to {words.three(1 / low)})"
+    if purpose(s) == "images":
+        return f"{1 / value:.2f} images/s"
+    day = 86400
+    return f"{words.span(value / day)} ({words.span(low / day)} to {words.span(high / day)})"
+
+
+def _why(found: Recommendation, best: Choice) -> str:
+    s, asked = found.scenario, purpose(found.scenario)
+    assert best.seconds is not None
+    memory = float(catalogue.spec_row(best.gpu)["memory_gb"])
+    parts = []
+    if asked in SERVED:
+        each = "The user" if asked == "one" else f"Each of {s.concurrency:,} users"
+        wish = f", {s.least_tokens_per_s:g} asked" if s.least_tokens_per_s else ""
+        parts.append(f"**Why.** {each} gets {speed_words(s, best)}{wish}")
+        if best.first_s is not None:
+            limit = f" of {s.max_ttft_s:g} s allowed" if s.max_ttft_s else ""
+            parts.append(f"the first token comes after {words.three(float(best.first_s.value))} s{limit}")
+        where = "a GPU" if best.boards == 1 else f"each of {best.boards} GPUs"
+        parts.append(f"weights and cache take {100 * best.use.memory:.0f} % of {where}'s {memory:g} GB")
+    elif asked == "images":
+        return (
+            f"**Why.** {speed_words(s, best)} on one GPU in the best MLPerf Inference submission (Offline, "
+            "closed). We have no memory or speed model of image models: only cards with a result are ranked."
+        )
+    else:
+        what = "The batch" if asked == "batch" else "The run"
+        parts.append(f"**Why.** {what} takes {speed_words(s, best)}")
+        parts.append(f"memory is {100 * best.use.memory:.0f} % full")
+        if best.split and asked != "batch":
+            parts.append(f"split as {best.split}")
+    return "; ".join(parts) + "." + _second(found, best)
+
+
+def _second(found: Recommendation, best: Choice) -> str:
+    """The next in line, by the measure that was asked for."""
+    s = found.scenario
+    others = [one for one in found.ranked if one is not best]
+    if not others:
+        return ""
+    second = others[0]
+    assert second.usd is not None
+    assert best.usd is not None
+    assert second.seconds is not None
+    assert best.seconds is not None
+    said = {
+        "cheapest": f"costs {_times(second.usd, best.usd)} as much",
+        "fastest": f"takes {_times(second.seconds, best.seconds)} as long",
+        "power": f"draws {second.power_w:,.0f} W instead of {best.power_w:,.0f} W",
+        "gpus": f"takes {second.gpus} instead of {best.gpus}",
+    }[s.objective]
+    return f" Next in line, {setup(second)} {said}."
+
+
+def _times(other: Measure, best: Measure) -> str:
+    return f"{float(other.value) / float(best.value):.2f} times"
+
+
+def _change(found: Recommendation, best: Choice) -> str:
+    """The nearest switch points: in users or days, and in the price of the next in line."""
+    said = []
+    for turn, way in ((found.below, "down to"), (found.above, "from")):
+        if turn is not None:
+            said.append(_turn(found, turn, way))
+    second = next((one for one in found.ranked if one is not best), None)
+    if found.scenario.objective == "cheapest" and second is not None and second.rent.known:
+        assert second.usd is not None
+        assert best.usd is not None
+        if np.isfinite(float(second.usd.value)) and float(second.usd.value) > 0:
+            price = second.rent.usd * float(best.usd.value) / float(second.usd.value)
+            said.append(
+                f"{second.name} overtakes below {usd(price)} per GPU and hour (now {usd(second.rent.usd)})"
+            )
+    if not said:
+        return ""
+    return f"**What would change it.** {words_first(said)}."
+
+
+def _turn(found: Recommendation, turn: Turn, way: str) -> str:
+    serving = purpose(found.scenario) in SERVED
+    amount = words.count(turn.at, "user") if serving else f"{turn.at:.3g} days"
+    if turn.gpu is None:
+        return f"{way} {amount} nothing meets your limits"
+    return f"{way} {amount} {turn.gpus} × {catalogue.gpu_name(turn.gpu)} comes first"
+
+
+def _sure(found: Recommendation, best: Choice) -> str:
+    s = found.scenario
+    tied = [one.name for one in found.ranked if one.tied]
+    said = []
+    if tied:
+        said.append(f"tied with it, inside each other's bands: {words.listed(tied)}")
+    elif purpose(s) != "images":
+        said.append(
+            "nothing else lies within its band" if s.objective in ("cheapest", "fastest") else "no tie"
+        )
+    if not best.sure:
+        said.append(
+            "at the bad end of the 80 % band it misses your target: see how many more GPUs in the table"
+        )
+    elif purpose(s) in SERVED:
+        said.append("it meets your targets even at the bad end of the 80 % band")
+    if best.rent.known and not best.rent.edited:
+        said.append(f"price {usd(best.rent.usd)} per GPU and hour ({best.rent.note})")
+    elif not best.rent.known:
+        said.append("nobody quotes a price, so its cost is not known")
+    return f"**How sure.** {words_first(said)}."
+
+
+def words_first(parts: list[str]) -> str:
+    """Parts of a sentence, the first with a capital letter."""
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:]
+
+
+def _used(found: Recommendation, best: Choice) -> str:
+    if purpose(found.scenario) not in (*SERVED, "batch"):
+        if best.use.compute != best.use.compute:
+            return ""
+        return f"**Use.** {100 * best.use.compute:.0f} % of the dense peak goes into the model (MFU)."
+    use = best.use
+    said = f"memory is read {_percent(use.bandwidth)} of the time, tensor cores work {_percent(use.compute)}"
+    if use.link > 0.005:
+        said += f", waiting for other GPUs {_percent(use.link)}"
+    word = overkill(best)
+    return f"**Use.** Of what you pay for, {said}." + (f" {word[:1].upper()}{word[1:]}." if word else "")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share == share else "?"
+
+
+def overkill(one: Choice) -> str:
+    """What the work leaves unused, or what it lacks, from the shares alone."""
+    use = one.use
+    if use.bandwidth != use.bandwidth:
+        return ""
+    said = []
+    if max(use.memory, use.bandwidth, use.compute) < OVER:
+        said.append("overkill: no part of it is used by more than a third")
+    elif use.compute < 0.1:
+        said.append(f"{_percent(1 - use.compute)} of the compute paid for waits for memory")
+    if use.link > 0.25:
+        said.append(f"too small alone: {_percent(use.link)} of the time goes into exchanging parts of layers")
+    return "; ".join(said)
+
+
+def left_out(found: Recommendation) -> str:
+    """The GPUs that cannot, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for one in found.choices:
+        if one.reason:
+            reasons.setdefault(one.reason.rstrip("."), []).append(one.name)
+    ordered = sorted(reasons.items(), key=lambda pair: -len(pair[1]))
+    return "; ".join(f"{words.cut(reason, 120)}: {words.listed(names, 4)}" for reason, names in ordered)
+
+
+def fit_link(s: Scenario, one: Choice) -> str:
+    """The Fit page at this choice."""
+    fields: dict[str, object] = {"gpus": (one.gpu,), "gpu_count": min(one.boards, 64)}
+    if purpose(s) in (*SERVED, "batch"):
+        fields |= {"weight_format": one.format or s.weight_format}
+        if purpose(s) in SERVED:
+            fields["concurrency"] = one.users_each or s.concurrency
+    elif purpose(s) == "train":
+        fields["train_gpus"] = one.gpus
+    shown = s.model_copy(update=fields)
+    drop = (
+        "look",
+        "goal",
+        "serving",
+        "free",
+        "ttft",
+        "budget",
+        "reqs",
+        "place",
+        "maker",
+        "watts",
+        "most",
+        "duel",
+    )
+    query = {
+        k: v for k, v in link.encode(shown).items() if k not in (*drop, "nvlink", "mig", "ecc", "config")
+    }
+    return f"fit?{urlencode(query)}"
+
+
+# ---------------------------------------------------------------- the table
+
+
+def titles(s: Scenario) -> tuple[str, ...]:
+    """Titles of the ranked table."""
+    if purpose(s) == "images":
+        return ("GPU", "USD per 1,000 images", "Images/s", "Power", "Price per hour")
+    first = ("GPU", f"Cost{money_of(s).replace(' in all', '')}")
+    if purpose(s) in SERVED:
+        return (
+            *first,
+            "Setup",
+            "Each user",
+            "First token",
+            "Power",
+            "Used: memory, bandwidth, compute",
+            "Note",
+        )
+    return (*first, "Setup", "Time", "Power", "Used: memory, compute", "Note")
+
+
+def rows(found: Recommendation) -> list[tuple[str, ...]]:
+    """Every GPU that does the work, best first."""
+    s = found.scenario
+    return [_row(s, place + 1, one) for place, one in enumerate(found.ranked)]
+
+
+def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
+    assert one.usd is not None
+    asked = purpose(s)
+    money = cost_text.banded(_money(one.usd)) if np.isfinite(one.usd.value) else "no price"
+    power = f"{one.power_w:,.0f} W" if one.power_w == one.power_w else "?"
+    name = f"{place}. {one.name}"
+    if asked == "images":
+        price = usd(one.rent.usd) if one.rent.known else "no price"
+        return (name, money, speed_words(s, one), power, price)
+    fmt = format_label(one) if s.format_freedom != "this" else ""
+    how = setup(one).replace(f"{one.boards:,} × {one.name}", f"{one.boards:,}")
+    split = one.split if asked in (*SERVED, "batch") else ""
+    where = ", ".join(part for part in (how, split, fmt) if part)
+    use = one.use
+    if asked in SERVED:
+        assert one.first_s is not None
+        shares = ", ".join(_percent(x) for x in (use.memory, use.bandwidth, use.compute))
+        first = f"{words.three(float(one.first_s.value))} s"
+        return (name, money, where, speed_words(s, one), first, power, shares, _note(one))
+    shares = ", ".join(_percent(x) for x in (use.memory, use.compute))
+    return (name, money, where, speed_words(s, one), power, shares, _note(one))
+
+
+def _money(measure: Measure) -> cost_text.Money:
+    return cost_text.Money(measure.value, measure.low, measure.high)
+
+
+def _note(one: Choice) -> str:
+    said = []
+    if one.tied:
+        said.append("tied with the first")
+    if one.frontier:
+        said.append("on the frontier")
+    if one.tight:
+        said.append("memory is tight")
+    if not one.offered:
+        said.append("nobody quotes so many together")
+    if not one.sure:
+        said.append("misses the target at the bad end of its band")
+    if word := overkill(one):
+        said.append(word)
+    return "; ".join(said)
