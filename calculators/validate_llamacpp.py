@@ -25,10 +25,9 @@ from calculators.validate_speed import (
     RowRefused,
     RowResult,
     Subject,
-    band_of,
     deployment_of,
     format_of,
-    measured_line,
+    predicted_line,
     read_table,
     refused_line,
     subject,
@@ -167,7 +166,8 @@ def predict_row(row: MeasuredRow) -> RowResult:
         part = "contradicted by neighbours"
     lines: list[Line] = []
     if "tokens_per_s" in quantities:
-        lines.append(_rate_line(row, case))
+        value = float(predict_cases([case])[0])
+        lines.append(predicted_line(row, "tokens_per_s", value, case.subject.engine.id, case.kind, "single"))
     if "oom" in quantities:
         out, reason = runs_out_of_memory(case)
         measured = "no" if row.text("oom").lower() in _NO else "yes"
@@ -175,17 +175,6 @@ def predict_row(row: MeasuredRow) -> RowResult:
         line = Line(row.id, "oom", predicted, None, None, measured, None, None)
         lines.append(refused_line(row, "oom", reason) if reason else line)
     return RowResult(tuple(lines), part, case.assumptions)
-
-
-def _rate_line(row: MeasuredRow, case: BenchCase) -> Line:
-    value = float(predict_cases([case])[0])
-    if not np.isfinite(value):
-        return refused_line(row, "tokens_per_s", "no finite prediction: a figure of the GPU is missing")
-    try:
-        band = band_of(case.subject.engine.id, case.kind, "single")
-        return measured_line(row, "tokens_per_s", value, band)
-    except RowRefused as error:
-        return refused_line(row, "tokens_per_s", str(error))
 
 
 def predict_file(path: Path) -> Iterator[RowResult]:

@@ -22,15 +22,13 @@ from calculators.speed.room import held_tokens, resident_sequences
 from calculators.speed.serving import Load, Server, burst, closed_loop, open_loop, static_batch
 from calculators.speed.step import Split
 from calculators.validate_speed import (
-    Line,
     MeasuredRow,
     RowRefused,
     RowResult,
     Subject,
-    band_of,
     deployment_of,
     format_of,
-    measured_line,
+    predicted_line,
     read_table,
     refused_line,
     stored_bytes_of,
@@ -352,21 +350,14 @@ def predict_row(row: MeasuredRow) -> RowResult:
     try:
         case = prepare(row)
         values = predict([case])
-        lines = tuple(_line(row, case, name, float(values[name][0])) for name in quantities)
+        engine_id, load = case.subject.engine.id, case.load
+        lines = tuple(
+            predicted_line(row, name, float(values[name][0]), engine_id, band_name(name, load), load)
+            for name in quantities
+        )
     except RowRefused as error:
         return RowResult(tuple(refused_line(row, name, str(error)) for name in quantities), "counted", ())
     return RowResult(lines, "counted", case.assumptions)
-
-
-def _line(row: MeasuredRow, case: Case, quantity: str, value: float) -> Line:
-    if not np.isfinite(value):
-        return refused_line(row, quantity, "no finite prediction: a figure of the GPU is missing")
-    kind = band_name(quantity, case.load)
-    band = band_of(case.subject.engine.id, kind, case.load)
-    try:
-        return measured_line(row, quantity, value, band)
-    except RowRefused as error:
-        return refused_line(row, quantity, str(error))
 
 
 def predict_file(path: Path) -> Iterator[RowResult]:

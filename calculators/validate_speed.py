@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -205,6 +206,18 @@ def stored_bytes_of(found: Subject) -> float:
 def band_of(engine_id: str, quantity: Quantity, load: Load) -> SpeedBand | None:
     """The band of an engine's quantity under a load, or the next wider one."""
     return band_for(speed_bands(), engine_id, quantity, load)
+
+
+def predicted_line(
+    row: MeasuredRow, quantity: str, value: float, engine_id: str, kind: Quantity, load: Load
+) -> Line:
+    """The line of a prediction with the band of its kind, refused when either side is no number."""
+    if not math.isfinite(value):
+        return refused_line(row, quantity, "no finite prediction: a figure of the GPU is missing")
+    try:
+        return measured_line(row, quantity, value, band_of(engine_id, kind, load))
+    except RowRefused as error:
+        return refused_line(row, quantity, str(error))
 
 
 def measured_line(row: MeasuredRow, quantity: str, predicted: float, band: SpeedBand | None) -> Line:
