@@ -13,6 +13,7 @@ from pages.ui.accuracy_choices import KINDS, VIEWS, Quantity, of_kind
 from pages.ui.accuracy_views import Gaps, Summary, View
 from pages.ui.compare_text import DASH
 from pages.ui.figure_parts import CONFIG
+from pages.ui.folded import folded
 from pages.ui.themed import themed
 
 ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560
@@ -82,8 +83,8 @@ def chart(part: View) -> None:
     st.plotly_chart(themed(part.figure), key="accuracy-chart", alt=part.alt, config=CONFIG)
     if part.notes:
         st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
-    with st.expander("The numbers of the chart"):
-        st.table(part.numbers)
+    if box := folded("The numbers of the chart", "accuracy-numbers"):
+        box.table(part.numbers)
 
 
 def worst(table: pd.DataFrame, unit: str) -> None:
@@ -97,18 +98,17 @@ def worst(table: pd.DataFrame, unit: str) -> None:
 
 def wrong_verdicts(table: pd.DataFrame) -> None:
     """Runs that we called wrongly."""
-    if len(table):
-        with st.expander(f"The {len(table)} wrong verdicts"):
+    if len(table) and (box := folded(f"The {len(table)} wrong verdicts", "accuracy-wrong")):
+        with box:
             _frame("verdicts", table, "Runs whose verdict was wrong.")
 
 
 def apart(table: pd.DataFrame, found: Summary) -> None:
     """What does not count, and why."""
     if len(table):
-        with st.expander(
-            f"Shown apart: {found.apart:,} rows that do not count, {found.refused:,} without a prediction"
-        ):
-            st.table(table)
+        label = f"Shown apart: {found.apart:,} rows that do not count, {found.refused:,} without a prediction"
+        if box := folded(label, "accuracy-apart"):
+            box.table(table)
 
 
 def rows(quantity: Quantity, table: pd.DataFrame) -> None:
@@ -148,11 +148,12 @@ def gaps(found: Gaps) -> None:
     st.subheader("Where we have no data", anchor=False)
     st.markdown("\n".join(f"- {line}" for line in found.lines))
     if found.cards:
-        with st.expander(
+        label = (
             f"{len(found.cards)} of {found.of} cards have no measurement of this kind: predicted from their "
             "data sheets alone"
-        ):
-            st.markdown(", ".join(found.cards))
+        )
+        if box := folded(label, "accuracy-cards"):
+            box.markdown(", ".join(found.cards))
 
 
 def glance() -> None:

@@ -16,6 +16,7 @@ from pages.ui.benchmarks_table import Column, Table
 from pages.ui.benchmarks_views import Section
 from pages.ui.compare_text import DASH, listed
 from pages.ui.figure_parts import CONFIG
+from pages.ui.folded import folded
 from pages.ui.themed import themed
 
 ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560
@@ -59,46 +60,49 @@ def question(lane: str, scenario: Scenario) -> None:
 
 def filters(selected: Selected, scenario: Scenario) -> None:
     """Narrower filters, folded away, and a line that says what they leave."""
+    if box := folded("Filters", "benchmark-filters"):
+        with box:
+            _filter_fields(selected)
+    st.caption(_line(selected, scenario))
+
+
+def _filter_fields(selected: Selected) -> None:
     scope = selected.scope
     names = choices.gpu_names()
-    with st.expander("Filters"):
-        if selected.lane != LLAMACPP:
-            keys = choices.rounds(selected.lane)
-            _pills(
-                "Round (none pressed: the newest that has results)", "mlperf_rounds", keys, choices.round_name
-            )
-        _pills("GPU", "bench_gpus", _present(scope["gpu_key"]), lambda key: names[key])
-        field = "bench_gpu_count" if selected.lane == LLAMACPP else "mlperf_gpu_count"
-        counts = sorted({0, *(int(n) for n in scope["n_gpus"].dropna().unique())})
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+    if selected.lane != LLAMACPP:
+        keys = choices.rounds(selected.lane)
+        _pills("Round (none pressed: the newest that has results)", "mlperf_rounds", keys, choices.round_name)
+    _pills("GPU", "bench_gpus", _present(scope["gpu_key"]), lambda key: names[key])
+    field = "bench_gpu_count" if selected.lane == LLAMACPP else "mlperf_gpu_count"
+    counts = sorted({0, *(int(n) for n in scope["n_gpus"].dropna().unique())})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        state.control(
+            st.selectbox,
+            "GPUs in the system",
+            field,
+            options=counts,
+            format_func=lambda count: str(count) if count else "any number",
+            width=NARROW_PX,
+        )
+        if selected.lane == LLAMACPP:
             state.control(
-                st.selectbox,
-                "GPUs in the system",
-                field,
-                options=counts,
-                format_func=lambda count: str(count) if count else "any number",
-                width=NARROW_PX,
+                st.toggle,
+                "Unverified results too",
+                "unverified",
+                help="Numbers that users typed in and nobody checked.",
             )
-            if selected.lane == LLAMACPP:
-                state.control(
-                    st.toggle,
-                    "Unverified results too",
-                    "unverified",
-                    help="Numbers that users typed in and nobody checked.",
-                )
-        if selected.lane != LLAMACPP:
-            submitters = choices.named(selected.lane, "submitter", "submitter_key")
-            _pills("Submitter", "mlperf_submitters", _present(scope["submitter_key"]), submitters.__getitem__)
-            held = _present(choices.results(selected.lane)["category"])
-            _pills("Category", "mlperf_categories", held, choices.CATEGORIES.__getitem__)
-            available = choices.named(selected.lane, "availability", "availability_key")
-            _pills(
-                "Availability",
-                "mlperf_availability",
-                _present(scope["availability_key"]),
-                available.__getitem__,
-            )
-    st.caption(_line(selected, scenario))
+    if selected.lane != LLAMACPP:
+        submitters = choices.named(selected.lane, "submitter", "submitter_key")
+        _pills("Submitter", "mlperf_submitters", _present(scope["submitter_key"]), submitters.__getitem__)
+        held = _present(choices.results(selected.lane)["category"])
+        _pills("Category", "mlperf_categories", held, choices.CATEGORIES.__getitem__)
+        available = choices.named(selected.lane, "availability", "availability_key")
+        _pills(
+            "Availability",
+            "mlperf_availability",
+            _present(scope["availability_key"]),
+            available.__getitem__,
+        )
 
 
 def section(part: Section) -> None:
@@ -109,9 +113,8 @@ def section(part: Section) -> None:
         st.plotly_chart(themed(part.figure), key=f"chart-{part.key}", alt=part.alt, config=CONFIG)
     if part.notes:
         st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
-    if part.figure is not None:
-        with st.expander("The numbers of the chart"):
-            st.table(part.numbers)
+    if part.figure is not None and (box := folded("The numbers of the chart", "benchmark-numbers")):
+        box.table(part.numbers)
     if len(part.table.frame):
         _table(part.key, part.table)
 

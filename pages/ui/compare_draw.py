@@ -15,6 +15,7 @@ from pages.ui.compare_select import Choice, Filters
 from pages.ui.compare_text import DASH, listed
 from pages.ui.compare_views import ChartView
 from pages.ui.figure_parts import CONFIG
+from pages.ui.folded import folded
 from pages.ui.themed import themed
 
 TABLE_KEY = "compare-table"
@@ -37,29 +38,34 @@ def view_picker() -> None:
 
 def filter_controls(choice: Choice, filters: Filters) -> None:
     """The filters, folded away, and a line that says what they leave."""
-    with st.expander("Filters"):
-        _pills("Vendor", "vendors", catalogue.named_values("vendor"))
-        _pills("Kind of card", "form_factors", FORMS)
-        _pills("Architecture", "architectures", catalogue.named_values("architecture"))
-        with st.container(horizontal=True):
-            for label, field in (("Memory from (GB)", "min_memory_gb"), ("Memory to (GB)", "max_memory_gb")):
-                state.control(
-                    st.number_input, label, field, min_value=0, max_value=MAX_MEMORY_GB, step=8, width=160
-                )
-            for label, field in (("Released from", "since_year"), ("Released to", "until_year")):
-                state.control(
-                    st.number_input,
-                    label,
-                    field,
-                    min_value=FIRST_YEAR,
-                    max_value=LAST_YEAR,
-                    step=1,
-                    width=160,
-                )
-        with st.container(horizontal=True):
-            state.control(st.toggle, "Price known", "priced")
-            state.control(st.toggle, "Pinned cards only", "pinned_only")
+    if box := folded("Filters", "compare-filters"):
+        with box:
+            _filter_fields()
     _small(_filter_line(choice, filters))
+
+
+def _filter_fields() -> None:
+    _pills("Vendor", "vendors", catalogue.named_values("vendor"))
+    _pills("Kind of card", "form_factors", FORMS)
+    _pills("Architecture", "architectures", catalogue.named_values("architecture"))
+    with st.container(horizontal=True):
+        for label, field in (("Memory from (GB)", "min_memory_gb"), ("Memory to (GB)", "max_memory_gb")):
+            state.control(
+                st.number_input, label, field, min_value=0, max_value=MAX_MEMORY_GB, step=8, width=160
+            )
+        for label, field in (("Released from", "since_year"), ("Released to", "until_year")):
+            state.control(
+                st.number_input,
+                label,
+                field,
+                min_value=FIRST_YEAR,
+                max_value=LAST_YEAR,
+                step=1,
+                width=160,
+            )
+    with st.container(horizontal=True):
+        state.control(st.toggle, "Price known", "priced")
+        state.control(st.toggle, "Pinned cards only", "pinned_only")
 
 
 def table_controls(choice: Choice) -> None:
@@ -99,10 +105,10 @@ def chart(view: ChartView) -> None:
     st.markdown(view.takeaway)
     if view.figure is not None:
         st.plotly_chart(themed(view.figure), key="compare-chart", alt=view.alt, config=CONFIG)
-    for note in view.notes:
-        _small(note)
-    with st.expander("The numbers"):
-        st.table(view.numbers)
+    if view.notes:
+        _small("\n\n".join(view.notes))  # one element: each costs time on every change
+    if box := folded("The numbers", "compare-numbers"):
+        box.table(view.numbers)
 
 
 def spec_table(choice: Choice, groups: Collection[str]) -> None:
@@ -159,7 +165,7 @@ def export_buttons(choice: Choice, scenario: Scenario) -> None:
 
 def _small(text: str) -> None:
     """A line in small type. Streamlit's captions reach 4.48:1 on our white; AA asks for 4.5:1."""
-    st.markdown(f":small[{text}]")
+    st.markdown("\n\n".join(f":small[{part}]" for part in text.split("\n\n")))
 
 
 def _filter_line(choice: Choice, filters: Filters) -> str:

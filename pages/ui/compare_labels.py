@@ -81,6 +81,14 @@ def text_box(mark: Mark, text: str, side: str) -> Box:
     return Box(left, bottom, left + width, bottom + height)
 
 
+def _may_meet(x: float, box: Box, other_x: float, other: Box) -> bool:
+    """Whether two boxes meet at this width or at a larger one: those that stand in the other order than their
+    points come to meet when the points move apart."""
+    if x == other_x or not (box.bottom < other.top and other.bottom < box.top):
+        return box.meets(other)
+    return box.right > other.left if x < other_x else other.right > box.left
+
+
 def place(marks: Sequence[Mark], width: float, height: float) -> list[Placed]:
     """A text and side for each mark, first come first served; a number where the name has no room.
 
@@ -89,16 +97,16 @@ def place(marks: Sequence[Mark], width: float, height: float) -> list[Placed]:
     last resort on another text.
     """
     canvas = Box(0, 0, width, height)
-    dots = [Box(m.x - m.radius, m.y - m.radius, m.x + m.radius, m.y + m.radius) for m in marks]
-    busy: list[Box] = []
+    dots = [(m.x, Box(m.x - m.radius, m.y - m.radius, m.x + m.radius, m.y + m.radius)) for m in marks]
+    busy: list[tuple[float, Box]] = []  # with the place of the point, which moves when a plot grows
     placed: dict[int, Placed] = {}
 
     def side_for(index: int, text: str, over_dots: bool = False) -> str | None:
         blocked = busy if over_dots else busy + [dot for i, dot in enumerate(dots) if i != index]
         for side in SIDES:
-            box = text_box(marks[index], text, side)
-            if box.inside(canvas) and not any(map(box.meets, blocked)):
-                busy.append(box)
+            x, box = marks[index].x, text_box(marks[index], text, side)
+            if box.inside(canvas) and not any(_may_meet(x, box, *other) for other in blocked):
+                busy.append((x, box))
                 return side
         return None
 

@@ -94,7 +94,7 @@ def tensor_view(choice: Choice, precision: Precision, sparse: bool) -> ChartView
         choice,
         Measured(what, precision.unit, values, most),
         title=f"Tensor Core and matrix peak: {precision.label}, {kind}",
-        alt=f"Bar chart of the {what} in {precision.unit}, one bar per card, fastest on top.",
+        alt="Bar chart of the matrix peak in the number type chosen, one bar per card, fastest on top.",
         caveats=[*caveats, *notes.lacking(choice, precision)],
         hatched=np.full(len(values), True) if sparse else ~np.isnan(doubled),
         aside=lambda i: "" if sparse or np.isnan(doubled[i]) else f" ({number(doubled[i])} FP16 acc.)",
@@ -117,8 +117,7 @@ def watt_view(choice: Choice, precision: Precision) -> ChartView:
         choice,
         measured,
         title=f"Efficiency: dense {precision.label} per watt",
-        alt=f"Bar chart of the dense {precision.label} peak per watt of board power, one bar per card, "
-        "most efficient on top.",
+        alt="Bar chart of the dense peak per watt of board power, one bar per card, most efficient on top.",
         caveats=[
             "Peak divided by the board power limit (TDP), not by measured draw. Modules that carry a CPU "
             "count its power too where the vendor gives only the sum."

@@ -140,12 +140,13 @@ def arrows(selector: str) -> Press:
     return press
 
 
-def steps(label: str) -> Press:
-    """A number one step up, then down, by keyboard."""
+def typed(label: str, *values: str) -> Press:
+    """One number, then another, by Enter."""
 
     def press(page: Page, turn: int) -> None:
-        page.get_by_role("spinbutton", name=label).first.focus()
-        page.keyboard.press("ArrowDown" if turn % 2 else "ArrowUp")
+        box = page.get_by_role("spinbutton", name=label).first
+        box.fill(values[turn % 2])
+        box.press("Enter")
 
     return press
 
@@ -168,7 +169,7 @@ PAGES: dict[str, tuple[str, str, Press]] = {
     "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER)),
     "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER)),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
-    "cost": ("/cost", "input[aria-label='Share of the hours in use']", steps("Share of the hours in use")),
+    "cost": ("/cost?users=20", ".st-key-cost-report table", typed("users at once", "21", "20")),
     "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
     "accuracy": ("/accuracy?off=gpu", CHART, choices("By engine", "By GPU")),
 }

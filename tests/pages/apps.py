@@ -6,6 +6,11 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+# Expanders whose content is drawn only while they are open.
+FOLDED = (
+    "compare-filters", "compare-numbers", "benchmark-filters", "benchmark-numbers",
+    "accuracy-numbers", "accuracy-wrong", "accuracy-apart", "accuracy-cards",
+)  # fmt: skip
 APP = Path(__file__).parents[2] / "app.py"
 
 
@@ -14,6 +19,8 @@ def opened(page: str, **query: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=60)
     for name, value in query.items():
         app.query_params[name] = value
+    for key in FOLDED:
+        app.session_state[key] = True
     app.run()
     app.switch_page(f"pages/{page}.py")
     for name, value in query.items():

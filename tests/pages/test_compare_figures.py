@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pages.ui.compare_choices import PRECISIONS
@@ -274,7 +274,8 @@ def test_our_theme_defines_the_colours_that_are_used() -> None:
     ),
     st.floats(1, 5),
 )
-@settings(max_examples=60, deadline=None)
+@example([(0.0, 0.0, 6.0, 1), (4.0, 0.0, 4.0, 1)], 2.0)  # in the other order than their points
+@settings(max_examples=200)
 def test_names_never_overlap_on_a_phone_or_wider(crowd: list[Any], stretch: float) -> None:
     marks = [Mark(x, y, radius, "x" * length) for x, y, radius, length in crowd]
     placed = place(marks, 260, 480)
