@@ -7,15 +7,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-_ROWS: Final[list[dict[str, Any]]] = tomllib.loads(
+_TABLE: Final[dict[str, list[dict[str, Any]]]] = tomllib.loads(
     (Path(__file__).parent / "glossary.toml").read_text(encoding="utf-8")
-)["term"]
+)
+_ROWS: Final = _TABLE["term"]
 TERMS: Final[Mapping[str, str]] = {row["term"]: row["says"] for row in _ROWS}
 FIELDS: Final[Mapping[str, str]] = {
     field: row["says"] for row in _ROWS for field in row.get("fields", ())
 }  # a field of the Scenario -> the tooltip of its control
+COLUMNS: Final[Mapping[str, str]] = {
+    title: row["says"] for row in _TABLE["column"] for title in row["titles"]
+}
 
 
 def of_field(field: str) -> str | None:
     """The tooltip of the control of one field of the Scenario."""
     return FIELDS.get(field)
+
+
+def of_column(title: str) -> str | None:
+    """The tooltip of a column of a table."""
+    return COLUMNS.get(title)

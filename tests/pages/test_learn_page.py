@@ -11,7 +11,15 @@ from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.training import training_tables
-from pages.ui import catalogue, glossary, link
+from pages.ui import (
+    accuracy_views,
+    benchmarks_table,
+    catalogue,
+    glossary,
+    link,
+    plain_table,
+    speed_views,
+)
 from pages.ui.lesson_pictures import PICTURES
 from pages.ui.lesson_types import Picture
 from pages.ui.lessons import lessons, prose
@@ -134,6 +142,24 @@ def test_a_term_is_one_short_sentence(term: str) -> None:
     assert said.endswith(".")
     assert ". " not in said
     assert len(said) <= 120
+
+
+def test_every_column_of_a_table_has_a_sentence() -> None:
+    titles = {*speed_views.TITLES, *accuracy_views.TABLE_COLUMNS.values()}
+    for rows in (benchmarks_table._LLAMACPP, benchmarks_table._INFERENCE, benchmarks_table._TRAINING):
+        titles |= {column.title for column, _ in rows}
+    assert titles <= set(glossary.COLUMNS)
+
+
+def test_a_plain_table_says_what_its_columns_are() -> None:
+    hints = plain_table.table("", ("GPU", "Not a known title"), [])["hints"]
+    assert hints == [glossary.COLUMNS["GPU"], ""]
+
+
+@pytest.mark.parametrize("title", glossary.COLUMNS)
+def test_a_column_s_sentence_is_short(title: str) -> None:
+    assert glossary.COLUMNS[title].endswith(".")
+    assert len(glossary.COLUMNS[title]) <= 120
 
 
 def test_a_control_without_help_shows_the_glossary_s() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui import glossary
+
 _FOLDER = Path(__file__).parent
 HTML = (
     '<div class="plain"><table>\n<caption></caption><thead></thead><tbody></tbody></table>'
@@ -27,8 +29,12 @@ _component = st.components.v2.component(
 def table(
     caption: str, titles: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """What the browser takes; the first cell of a row names it, `notes` stand below as a list."""
-    return {"caption": caption, "titles": titles, "rows": rows, "notes": notes}
+    """What the browser takes; the first cell of a row names it, `notes` stand below as a list.
+
+    A title that the glossary knows has its sentence as a tooltip.
+    """
+    hints = [glossary.of_column(title) or "" for title in titles]
+    return {"caption": caption, "titles": titles, "hints": hints, "rows": rows, "notes": notes}
 
 
 def draw(

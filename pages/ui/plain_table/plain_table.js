@@ -19,7 +19,11 @@ function plainTable(root, data) {
   const table = root.querySelector("table");
   write(table.caption, data.caption);
   const [titles] = lines(table.tHead, 1, () => make("tr", table.tHead));
-  lines(titles, data.titles.length, () => make("th", titles, { scope: "col" })).forEach((cell, k) => write(cell, data.titles[k]));
+  lines(titles, data.titles.length, () => make("th", titles, { scope: "col" })).forEach((cell, k) => {
+    write(cell, data.titles[k]);
+    const hint = data.hints?.[k] ?? "";
+    if (cell.title !== hint) cell.title = hint;
+  });
   const body = table.tBodies[0];
   lines(body, data.rows.length, () => make("tr", body)).forEach((row, i) => {
     const texts = data.rows[i];
