@@ -15,8 +15,8 @@ selected = select(scenario)
 benchmarks_draw.filters(selected, scenario)
 if notice := different_units(selected):
     st.info(notice)
-for part in sections(selected, scenario):
-    benchmarks_draw.section(part)
+for place, part in enumerate(sections(selected, scenario)):
+    benchmarks_draw.section(part, place)
 if selected.scope.empty:
     st.info("Nobody published a result for this question. Choose another one above, or other rounds.")
 elif selected.rows.empty:

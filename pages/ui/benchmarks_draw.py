@@ -105,7 +105,7 @@ def _filter_fields(selected: Selected) -> None:
         )
 
 
-def section(part: Section) -> None:
+def section(part: Section, place: int) -> None:
     """Heading, takeaway, chart, caveats, numbers and the table of results with their sources."""
     st.subheader(part.title, anchor=False)
     st.markdown(part.takeaway)
@@ -113,7 +113,7 @@ def section(part: Section) -> None:
         st.plotly_chart(themed(part.figure), key=f"chart-{part.key}", alt=part.alt, config=CONFIG)
     if part.notes:
         st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
-    if part.figure is not None and (box := folded("The numbers of the chart", "benchmark-numbers")):
+    if part.figure is not None and (box := folded("The numbers of the chart", f"benchmark-numbers-{place}")):
         box.table(part.numbers)
     if len(part.table.frame):
         _table(part.key, part.table)
