@@ -15,15 +15,25 @@ class Switch:
 
 
 def switch_points(
-    stops: Sequence[float], now: float, winner: Callable[[float], str | None]
+    stops: Sequence[float], now: float, winner: Callable[[float], str | None], whole: bool = False
 ) -> tuple[Switch | None, Switch | None]:
-    """(the nearest stop below, the nearest above) at which the winner differs from the one at `now`.
+    """(the nearest point below, the nearest above) at which the winner differs from the one at `now`.
 
     Stops are walked outwards, so that only as many are asked as are needed; None where it never differs.
+    whole: between two stops the nearest whole number is looked for by halving.
     """
     present = winner(now)
-    ways = (sorted((s for s in stops if s < now), reverse=True), sorted(s for s in stops if s > now))
-    below, above = (
-        next((Switch(at, other) for at in way if (other := winner(at)) != present), None) for way in ways
-    )
-    return below, above
+
+    def nearest(way: Sequence[float]) -> Switch | None:
+        same = now
+        for at in way:
+            if winner(at) != present:
+                while whole and abs(at - same) > 1:
+                    middle = (int(at) + int(same)) // 2
+                    at, same = (middle, same) if winner(middle) != present else (at, middle)
+                return Switch(at, winner(at))
+            same = at
+        return None
+
+    below = nearest(sorted((s for s in stops if s < now), reverse=True))
+    return below, nearest(sorted(s for s in stops if s > now))

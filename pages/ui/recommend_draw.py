@@ -89,8 +89,6 @@ def form(scenario: Scenario) -> None:
     view = scenario.recommend_view
     if view != "ranking":
         data["presets"] = data["purposes"] = []
-    if view == "purposes":
-        data["groups"] = data["groups"][:1]
     if view == "duel":
         data["duels"] = [{"id": name, "label": name} for name in recommend_views.DUELS]
     data["refused"] = st.session_state.get(_REFUSED, 0)
@@ -123,7 +121,7 @@ def ranking(found: Recommendation) -> None:
     parts = []
     if rows:
         caption = (
-            "Best first; each GPU with its best setup. In brackets the 80 % band. Used: share of memory filled, "
+            "Best first; each GPU with its best setup. In brackets the 80 % band. Used: memory filled, share "
             "of the time in which memory is read and tensor cores work."
         )
         parts.append(
@@ -152,9 +150,14 @@ def _with(table: dict[str, Any] | None, name: str, title: str, most: int = 99) -
     return [{**table, "id": name, "title": title, "most": most}] if table else []
 
 
+def _without_notes(table: dict[str, Any]) -> dict[str, Any]:
+    """A table whose notes stand above it already."""
+    return {**table, "notes": []}
+
+
 def purposes(scenario: Scenario, today: date) -> None:
     """Training against inference: every card by purpose, the link, the slices."""
-    parts = _with(recommend_views.purpose_table(scenario, today), "purposes", "", MOST_ROWS)
+    parts = _with(_without_notes(recommend_views.purpose_table(scenario, today)), "purposes", "", MOST_ROWS)
     parts += _with(recommend_views.link_table(scenario), "link", "What the link between GPUs costs")
     parts += _with(recommend_views.slice_table(scenario, scenario.gpus), "slices", "Slices of one GPU (MIG)")
     recommend_report.report(parts)
@@ -162,7 +165,7 @@ def purposes(scenario: Scenario, today: date) -> None:
 
 def duel(scenario: Scenario, today: date) -> None:
     """Two to four cards side by side."""
-    recommend_report.report(_with(recommend_views.duel_table(scenario, today), "duel", ""))
+    recommend_report.report(_with(_without_notes(recommend_views.duel_table(scenario, today)), "duel", ""))
 
 
 _OUTCOMES = {

@@ -88,6 +88,12 @@ WORK: Mapping[str, Mapping[str, Asked]] = {
     },
     "images": {},
 }
+ALL_LOADS: Mapping[str, Asked] = {  # of the view that compares purposes
+    name: one
+    for purpose_id in ("many", "batch", "qlora", "train")
+    for name, one in WORK[purpose_id].items()
+    if name not in ("max_ttft_s", "cost_ceiling", "deadline_days")
+}
 LIMITS: Mapping[str, Asked] = {
     "max_gpus": Asked("GPUs at most", empty="no limit"),
     "max_power_w": Asked("W at most", empty="no limit", help="Board power of all GPUs together."),
@@ -139,6 +145,8 @@ def _groups(s: Scenario, asked: str) -> list[dict[str, Any]]:
         return []
     if s.recommend_view == "duel":
         return [{"legend": "Two to four cards", "fields": [_card(s, place) for place in range(MOST_IN_DUEL)]}]
+    if s.recommend_view == "purposes":
+        return [_group("The loads that are compared", s, ALL_LOADS, None)]
     hardware = LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]}
     return [_group("The work and its target", s, WORK[asked]), _group("The hardware", s, hardware, True)]
 
@@ -158,7 +166,9 @@ def _card(s: Scenario, place: int) -> dict[str, Any]:
     }
 
 
-def _group(legend: str, s: Scenario, asked: Mapping[str, Asked], hardware: bool = False) -> dict[str, Any]:
+def _group(
+    legend: str, s: Scenario, asked: Mapping[str, Asked], hardware: bool | None = False
+) -> dict[str, Any]:
     fields = [
         {
             "kind": "number",
@@ -192,7 +202,9 @@ def _group(legend: str, s: Scenario, asked: Mapping[str, Asked], hardware: bool 
 
 def live(s: Scenario) -> tuple[str, ...]:
     """The link's parameters that are set on the page itself, not in the sidebar."""
-    names = dict.fromkeys((*WORK[purpose(s)], *LIMITS, *SWITCHES, *choices(s), "recommend_view", "duel_gpus"))
+    names = dict.fromkeys(
+        (*ALL_LOADS, *WORK[purpose(s)], *LIMITS, *SWITCHES, *choices(s), "recommend_view", "duel_gpus")
+    )
     return tuple(link.BY_FIELD[name].name for name in names)
 
 
@@ -208,7 +220,7 @@ def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
     lists = choices(s)
     if name in lists:
         return {name: value} if value in lists[name] else {}
-    asked = {**WORK[purpose(s)], **LIMITS}.get(name)
+    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS}.get(name)
     if asked is None:
         return {}
     if value is None or value == "":

@@ -311,16 +311,6 @@ def _ways(s: Scenario, batch: bool) -> list[_Served] | str:
     return found or refused or "nothing can be served"
 
 
-def _stack(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """[users, card, count] of each way as [card, way x users x count]."""
-    cards = parts[0].shape[1]
-    return np.concatenate([part.transpose(1, 0, 2).reshape(cards, -1) for part in parts], axis=1)
-
-
-def _measures(parts: Sequence[Measure]) -> Measure:
-    return Measure(*(_stack([getattr(part, side) for part in parts]) for side in SIDES))
-
-
 @dataclass(frozen=True)
 class _Stacked:
     """All ways of serving as one table [card, setup]."""
@@ -350,19 +340,31 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
         return ways
     users, _, counts = ways[0].verdict.shape
     grid = np.array((1,) if batch else _grid(s.concurrency))
-    each = users * counts
+    of_users = np.tile(grid.repeat(counts), len(ways))
+    by_users = np.argsort(of_users, kind="stable")  # so that the first so many columns are those of few users
+
+    def stack(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """[users, card, count] of each way as [card, way x users x count], few users first."""
+        flat = [part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in parts]
+        return np.concatenate(flat, axis=1)[:, by_users]
+
+    def measures(name: str) -> Measure:
+        return Measure(*(stack([getattr(getattr(way, name), side) for way in ways]) for side in SIDES))
+
     return _Stacked(
         _cards(s.pre_release),
         tuple(ways),
-        _stack([w.verdict for w in ways]),
-        _stack([w.full for w in ways]),
-        _measures([w.seconds for w in ways]),
-        _measures([w.first_s for w in ways]),
-        _measures([w.output_per_s for w in ways]),
-        np.tile(np.array(COUNTS), users * len(ways)),
-        np.tile(grid.repeat(counts), len(ways)),
-        np.arange(len(ways)).repeat(each),
-        ranking.Use(*(_stack([getattr(w.use, n) for w in ways]) for n in ("bandwidth", "compute", "link"))),
+        stack([way.verdict for way in ways]),
+        stack([way.full for way in ways]),
+        measures("seconds"),
+        measures("first_s"),
+        measures("output_per_s"),
+        np.tile(np.array(COUNTS), users * len(ways))[by_users],
+        of_users[by_users],
+        np.arange(len(ways)).repeat(users * counts)[by_users],
+        ranking.Use(
+            *(stack([getattr(way.use, n) for way in ways]) for n in ("bandwidth", "compute", "link"))
+        ),
     )
 
 
@@ -404,19 +406,22 @@ def _serving_options(
 ) -> tuple[Options, tuple[Limit, ...], Floats]:
     """(options, limits, copies) for so many users: each copy takes its share of them."""
     _, usd, machine = prices
-    copies = np.ceil(users / table.users)
-    gpus = copies * table.boards
+    room = table.users[np.searchsorted(table.users, users)]  # of the smallest copy that takes all of them
+    few = np.s_[:, : np.searchsorted(table.users, room, side="right")]
+    boards = table.boards[few[1]]
+    copies = np.ceil(users / table.users[few[1]])
+    gpus = copies * boards
     month = Measure.exact(cost.usd_per_month(usd[:, None], gpus[None, :]))
     power = table.cards.power_w[:, None] * gpus
-    allowed = _allowed(s, table.cards, table.boards, gpus) & (table.users <= users)
+    seconds, first = table.seconds.at(few), table.first_s.at(few)
     options = Options(
-        table.verdict, month, table.seconds, power, np.broadcast_to(gpus, power.shape), allowed,
-        machine[:, None] >= table.boards[None, :],
+        table.verdict[few], month, seconds, power, np.broadcast_to(gpus, power.shape),
+        _allowed(s, table.cards, boards, gpus), machine[:, None] >= boards[None, :],
     )  # fmt: skip
     slowest = 1 / s.least_tokens_per_s if s.least_tokens_per_s else np.inf
     limits = (
-        Limit("tpot", table.seconds, slowest),
-        Limit("ttft", table.first_s, np.inf if s.max_ttft_s is None else s.max_ttft_s),
+        Limit("tpot", seconds, slowest),
+        Limit("ttft", first, np.inf if s.max_ttft_s is None else s.max_ttft_s),
         Limit("usd", month, np.inf if s.cost_ceiling is None else s.cost_ceiling),
         Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),
     )
@@ -544,7 +549,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     def winner(users: float) -> tuple[str | None, int]:
         return _winner(s, table.cards, _serving_options(s, table, prices, int(users))[:2])
 
-    turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner)
+    turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner, True)
     return _finished(
         s,
         load.name,
@@ -560,15 +565,15 @@ def _serve(s: Scenario, today: date) -> Recommendation:
 
 
 def _turns(
-    stops: Sequence[float], now: float, winner: Callable[[float], tuple[str | None, int]]
+    stops: Sequence[float], now: float, winner: Callable[[float], tuple[str | None, int]], whole: bool
 ) -> tuple[Turn | None, Turn | None]:
     """The nearest points on both sides at which another GPU comes first."""
-    found = ranking.switch_points(stops, now, lambda at: winner(at)[0])
+    found = ranking.switch_points(stops, now, lambda at: winner(at)[0], whole)
     below, above = (None if one is None else Turn(one.at, one.winner, winner(one.at)[1]) for one in found)
     return below, above
 
 
-def _near(stops: Sequence[int], now: int, most: int = 9) -> list[int]:
+def _near(stops: Sequence[int], now: int, most: int = 7) -> list[int]:
     """The stops nearest to a value, on both sides: a switch far away changes nothing for the reader."""
     below = [s for s in stops if s < now][-most:]
     return below + [s for s in stops if s > now][:most]
@@ -741,7 +746,7 @@ def _run(s: Scenario, today: date) -> Recommendation:
         stops = [
             s.deadline_days * factor for factor in (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.25, 1.5, 2, 3, 5, 10)
         ]
-        turns = _turns(stops, s.deadline_days, winner)
+        turns = _turns(stops, s.deadline_days, winner, False)
     notes = load.architecture.assumptions
     return _finished(s, load.work, table.cards, (options, limits), rents, describe, why, notes, turns)
 

@@ -152,10 +152,7 @@ def _times(other: Measure, best: Measure) -> str:
 
 def _change(found: Recommendation, best: Choice) -> str:
     """The nearest switch points: in users or days, and in the price of the next in line."""
-    said = []
-    for turn, way in ((found.below, "down to"), (found.above, "from")):
-        if turn is not None:
-            said.append(_turn(found, turn, way))
+    said = [_turn(found, turn, fewer) for turn, fewer in ((found.below, True), (found.above, False)) if turn]
     second = next((one for one in found.ranked if one is not best), None)
     if found.scenario.objective == "cheapest" and second is not None and second.rent.known:
         assert second.usd is not None
@@ -170,12 +167,14 @@ def _change(found: Recommendation, best: Choice) -> str:
     return f"**What would change it.** {words_first(said)}."
 
 
-def _turn(found: Recommendation, turn: Turn, way: str) -> str:
-    serving = purpose(found.scenario) in SERVED
-    amount = words.count(turn.at, "user") if serving else f"{turn.at:.3g} days"
+def _turn(found: Recommendation, turn: Turn, fewer: bool) -> str:
+    if purpose(found.scenario) in SERVED:
+        amount = f"with {words.count(turn.at, 'user')} or {'fewer' if fewer else 'more'}"
+    else:
+        amount = f"with {turn.at:.3g} days or {'less' if fewer else 'more'}"
     if turn.gpu is None:
-        return f"{way} {amount} nothing meets your limits"
-    return f"{way} {amount} {turn.gpus} × {catalogue.gpu_name(turn.gpu)} comes first"
+        return f"{amount} nothing meets your limits"
+    return f"{amount} {turn.gpus} × {catalogue.gpu_name(turn.gpu)} overtakes it"
 
 
 def _sure(found: Recommendation, best: Choice) -> str:

@@ -126,13 +126,22 @@ def purpose_table(s: Scenario, today: date) -> dict[str, Any]:
         (catalogue.gpu_name(gpu), facts(gpu, s, today), *(_cell(found[p], gpu) for p in COMPARED))
         for gpu in ordered
     ]
-    notes = [_reason(gpu, found) for gpu in s.gpus if gpu in best]
+    notes = [_first(found), *(_reason(gpu, found) for gpu in s.gpus if gpu in best)]
     work = found["one"].work
     caption = (
         f"{work}: place of each card by cost, without your limits. Serving: USD a month; batch, fine-tune "
         f"and training: USD in all, training with {s.train_gpus:,} GPUs. Pinned cards first."
     )
     return plain_table.table(caption, ("GPU", "What decides", *(_SHORT[p] for p in COMPARED)), rows, notes)
+
+
+def _first(found: dict[str, Recommendation]) -> str:
+    """The cheapest card of each purpose."""
+    first: dict[str, list[str]] = {}
+    for p, one in found.items():
+        if one.best is not None:
+            first.setdefault(f"{one.best.name}", []).append(_SHORT[p])
+    return "Cheapest: " + "; ".join(f"{name} to {', '.join(what)}" for name, what in first.items()) + "."
 
 
 def _reason(gpu: str, found: dict[str, Recommendation]) -> str:
@@ -142,9 +151,9 @@ def _reason(gpu: str, found: dict[str, Recommendation]) -> str:
     if not places:
         return f"{name}: nobody quotes a price, so it has no place."
     best, worst = min(places, key=lambda p: places[p]), max(places, key=lambda p: places[p])
-    said = f"{name}: best at {PURPOSES[best].lower()} (no. {places[best]})"
+    said = f"{name}: best at {_SHORT[best]} (no. {places[best]})"
     if places[worst] > places[best]:
-        said += f", worst at {PURPOSES[worst].lower()} (no. {places[worst]})"
+        said += f", worst at {_SHORT[worst]} (no. {places[worst]})"
     one = found["one"].of(gpu)
     if one is not None and one.reason is None:
         use = one.use
@@ -279,6 +288,7 @@ def _sources(gpus: Sequence[str]) -> list[mig.Card]:
 # ---------------------------------------------------------------- the duel
 
 
+@lru_cache(maxsize=8)
 def duel_table(s: Scenario, today: date) -> dict[str, Any]:
     """Two to four cards side by side: specs, fit at four sizes, speed, cost, who should take which."""
     gpus = s.duel_gpus or Scenario.model_fields["duel_gpus"].default
@@ -389,10 +399,19 @@ def measured(gpus: tuple[str, ...]) -> list[tuple[str, list[str]]]:
     mlperf = mlperf[
         mlperf["gpu_id"].isin(gpus) & (mlperf["category"] == "closed") & mlperf["value_per_gpu"].notna()
     ]
-    rows += _shared(mlperf, ["benchmark", "scenario"], "value_per_gpu", gpus, "MLPerf, per GPU, best", "")
-    if not rows:
-        rows = [("Measured by others", ["no result that all of them have"] * len(gpus))]
+    rows += _shared(
+        mlperf, ["benchmark", "scenario"], "value_per_gpu", gpus, "MLPerf per GPU, best of all rounds", ""
+    )
+    lanes = ("llama.cpp", "MLPerf")
+    rows += [
+        (lane, ["no result that all of them have"] * len(gpus))
+        for lane in lanes
+        if not any(title.startswith(lane) for title, _ in rows)
+    ]
     return rows
+
+
+_LANGUAGE = ("llama", "LLaMA", "Llama", "gpt", "mixtral", "deepseek", "diffusion")  # these stand first
 
 
 def _shared(
@@ -403,7 +422,8 @@ def _shared(
         return []
     table = table.dropna(subset=list(gpus))
     rows = []
-    for key, row in list(table.iterrows())[:most]:
+    ordered = sorted(table.iterrows(), key=lambda pair: not any(w in str(pair[0]) for w in _LANGUAGE))
+    for key, row in ordered[:most]:
         title = f"{lane}: {', '.join(str(part) for part in key)}"
         rows.append((title, [f"{float(row[gpu]):,.4g}{unit}" for gpu in gpus]))
     return rows

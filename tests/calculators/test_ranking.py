@@ -153,3 +153,16 @@ def test_the_nearest_switch_points_on_both_sides() -> None:
         ranking.Switch(8, "one card"),
         ranking.Switch(64, None),
     )
+
+
+@given(st.integers(2, 200), st.integers(1, 200))
+@settings(max_examples=50)
+def test_between_stops_the_exact_number_is_found(change: int, now: int) -> None:
+    """One winner below `change` users, another from there on."""
+    below, above = ranking.switch_points(
+        (1, 10, 50, 201), now, lambda users: "large" if users >= change else "small", whole=True
+    )
+    if now < change:
+        assert (below, above) == (None, ranking.Switch(change, "large"))
+    else:
+        assert (below, above) == (ranking.Switch(change - 1, "small"), None)

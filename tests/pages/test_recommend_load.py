@@ -1,0 +1,209 @@
+"""Recommendations from the catalogue: laws over whole scenarios, the Cost page's answer, hand counts."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from calculators.ranking import Objective
+from calculators.scenario import Scenario
+from gpu_data.models import model_ids
+from pages.ui import catalogue, cost_load, recommend_load, recommend_text
+from pages.ui.recommend_load import PURPOSES, purpose, recommend, with_purpose
+from pages.ui.recommend_presets import PRESETS, PUT_BACK
+
+TODAY = date(2026, 11, 30)
+SMALL: dict[str, Any] = {"model": "llama-3.1-8b"}
+
+
+def found(**fields: Any) -> recommend_load.Recommendation:
+    return recommend(Scenario(**fields), TODAY)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"concurrency": 1},
+        {"concurrency": 20},
+        {**SMALL, "concurrency": 64, "weight_format": "fp8"},
+        {**SMALL, "task": "finetune"},
+        {"model": "llama-2-7b", "task": "train", "deadline_days": 30},
+    ],
+    ids=str,
+)
+def test_the_cheapest_is_the_one_of_the_cost_page(fields: dict[str, Any]) -> None:
+    """Same functions, same setups; a pipeline, or copies that fit a quoted machine, only make it cheaper."""
+    other = cost_load.costs(Scenario(**fields), TODAY).best
+    mine = found(**fields).best
+    assert other is not None
+    assert mine is not None
+    assert mine.usd is not None
+    money = other.month if fields.get("task") is None else other.unit
+    assert money is not None
+    assert float(mine.usd.value) <= float(money.value) * 1.0001
+    assert mine.gpu == other.gpu or float(mine.usd.value) < float(money.value)
+
+
+@pytest.mark.parametrize("asked", PURPOSES)
+def test_every_purpose_has_an_answer_for_a_small_model(asked: str) -> None:
+    s = Scenario(**SMALL)
+    s = s.model_copy(update=with_purpose(s, asked))
+    assert purpose(s) == asked
+    result = recommend(s, TODAY)
+    assert result.best is not None
+    assert len(result.ranked) > 5
+    assert len(result.choices) == len({one.gpu for one in result.choices}) >= 84
+    assert all(one.reason for one in result.choices[len(result.ranked) :])
+    assert any(one.frontier for one in result.ranked)
+
+
+@pytest.mark.parametrize("objective", get_args(Objective))
+@pytest.mark.parametrize("fields", [{"concurrency": 20}, {**SMALL, "task": "finetune"}], ids=str)
+def test_the_first_is_best_in_what_is_asked_for(objective: Any, fields: dict[str, Any]) -> None:
+    result = found(objective=objective, **fields)
+
+    def key(one: recommend_load.Choice) -> float:
+        assert one.usd is not None
+        assert one.seconds is not None
+        asked = {
+            "cheapest": one.usd.value,
+            "fastest": one.seconds.value,
+            "power": one.power_w,
+            "gpus": one.gpus,
+        }
+        return float(asked[objective])
+
+    sure = [key(one) for one in result.ranked if one.offered and not one.tight]
+    known = [value for value in sure if value == value]
+    assert known == sorted(known)
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"max_ttft_s": 0.3},
+    {"cost_ceiling": 3000.0},
+    {"max_power_w": 1000},
+    {"max_gpus": 2},
+    {"place": "workstation"},
+    {"maker": "nvidia"},
+    {"need_nvlink": True},
+    {"need_mig": True},
+    {"need_ecc": True},
+    {"least_tokens_per_s": 30.0},
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=str)
+def test_a_relaxed_constraint_loses_no_option(limit: dict[str, Any]) -> None:
+    strict = {one.gpu for one in found(concurrency=20, **limit).ranked}
+    free = {one.gpu for one in found(concurrency=20).ranked}
+    assert strict < free
+    assert strict, "a limit that nothing meets tests nothing"
+
+
+def test_limits_are_kept() -> None:
+    result = found(concurrency=20, max_ttft_s=0.5, cost_ceiling=4000.0, max_power_w=1500, max_gpus=2)
+    assert result.ranked
+    for one in result.ranked:
+        assert one.first_s is not None
+        assert one.usd is not None
+        assert one.seconds is not None
+        assert float(one.first_s.value) <= 0.5
+        assert float(one.usd.value) <= 4000
+        assert one.power_w <= 1500
+        assert one.gpus <= 2
+        assert 1 / float(one.seconds.value) >= 10
+
+
+def test_a_cut_price_decides_and_is_what_the_switch_point_said() -> None:
+    """Below the price that the text names, the next in line comes first."""
+    result = found(concurrency=20)
+    best, second = result.ranked[:2]
+    assert best.usd is not None
+    assert second.usd is not None
+    price = second.rent.usd * float(best.usd.value) / float(second.usd.value)
+    for factor, first in ((0.99, second.gpu), (1.01, best.gpu)):
+        changed = found(concurrency=20, price_edits=((second.gpu, price * factor),)).best
+        assert changed is not None
+        assert changed.gpu == first
+
+
+def test_the_switch_in_users_is_where_the_answer_changes() -> None:
+    result = found(concurrency=20)
+    assert result.below is not None
+    at = int(result.below.at)
+    there, beside = found(concurrency=at).best, found(concurrency=at + 1).best
+    assert there is not None
+    assert beside is not None
+    assert result.best is not None
+    assert there.gpu == result.below.gpu != result.best.gpu == beside.gpu
+
+
+def test_more_formats_never_cost_more() -> None:
+    costs = []
+    for freedom in ("this", "8bit", "any"):
+        best = found(model="qwen2.5-32b", weight_format="bf16", concurrency=8, format_freedom=freedom).best
+        assert best is not None
+        assert best.usd is not None
+        costs.append(float(best.usd.value))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[2] < costs[0]
+
+
+def test_copies_are_counted_by_hand() -> None:
+    """20 users on A100 80GB with a 70B model in 4 bits: two copies of one, each for ten."""
+    one = found(concurrency=20).of("a100-sxm4-80gb")
+    assert one is not None
+    assert one.usd is not None
+    assert (one.boards, one.copies, one.gpus, one.users_each) == (1, 2, 2, 10)
+    assert float(one.usd.value) == pytest.approx(2 * one.rent.usd * 730)
+    assert one.power_w == 800
+
+
+def test_images_are_the_measured_rates_and_nothing_else() -> None:
+    """MLPerf Inference v5.1, closed, Offline, stable-diffusion-xl: 0.690051 samples/s per L40S."""
+    result = found(serving="images")
+    one = result.of("l40s-48gb")
+    assert one is not None
+    assert one.seconds is not None
+    assert 1 / float(one.seconds.value) == pytest.approx(0.690051)
+    a100 = result.of("a100-sxm4-80gb")
+    assert a100 is not None
+    assert a100.reason == "no MLPerf result"
+
+
+def test_an_owned_card_is_paid_in_its_idle_hours() -> None:
+    """Half the use makes a fine-tune of an owned card twice as dear, power apart."""
+    full, half = (
+        found(**SMALL, task="finetune", price_basis="own", busy_share=share, usd_per_kwh=0).of(
+            "rtx-4090-24gb"
+        )
+        for share in (1.0, 0.5)
+    )
+    assert full is not None
+    assert half is not None
+    assert full.usd is not None
+    assert half.usd is not None
+    assert float(half.usd.value) == pytest.approx(2 * float(full.usd.value))
+
+
+def test_what_is_used_lies_between_nothing_and_all() -> None:
+    for one in found(concurrency=20).ranked:
+        for share in (one.use.memory, one.use.bandwidth, one.use.compute, one.use.link):
+            assert 0 <= share <= 1
+    big = found(model="llama-3.2-1b", concurrency=1, weight_format="bf16").of("b200-sxm-180gb")
+    assert big is not None
+    assert "overkill" in recommend_text.overkill(big)
+
+
+def test_presets_are_sound_and_answered() -> None:
+    for preset in PRESETS.values():
+        assert preset.fields["model"] in model_ids()
+        result = recommend(Scenario.model_validate({**PUT_BACK, **preset.fields}), TODAY)
+        assert result.best is not None, preset.label
+        assert result.best.sure or result.best.usd is not None
+        assert np.isfinite(result.best.power_w)
+        assert recommend_text.headline(result)
+        assert all(catalogue.gpu_name(one.gpu) == one.name for one in result.choices)
