@@ -25,6 +25,7 @@ def fit_sidebar(scenario: Scenario) -> None:
     """Model, formats, GPUs and engine; the load has its own controls beside the verdict."""
     model(scenario)
     formats(scenario)
+    lengths()
     gpu_picker(scenario)
     gpu_split()
     engine(scenario)
@@ -76,6 +77,18 @@ def formats(scenario: Scenario) -> None:
 
     offer("Weight format", "weight_format", catalogue.weight_formats())
     offer("KV cache format (kv_cache_dtype)", "kv_cache_dtype", catalogue.kv_formats())
+
+
+def lengths() -> None:
+    """What each request reads and writes; speed depends on it, memory does not."""
+    with st.container(horizontal=True):
+        for label, field, about in (
+            ("Prompt tokens", "prompt_tokens", "Read per request; for the speed."),
+            ("Answer tokens", "output_tokens", "Written per request; for the speed."),
+        ):
+            state.control(
+                st.number_input, label, field, min_value=1, max_value=MAX_MODEL_LEN, step=64, help=about
+            )
 
 
 def load() -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from calculators import memory
-from pages.ui import catalogue, link, plain_table, report, state, tracks, words, workload
+from pages.ui import catalogue, link, plain_table, report, speed_views, state, tracks, words, workload
 from pages.ui.cells import Row, Ways, context_cells, format_cells, ways_of
 
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
@@ -319,14 +319,28 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any]
     return {"impossible": "", "table": table}
 
 
+def speed(load: workload.Workload) -> dict[str, Any]:
+    """How fast each pinned GPU answers."""
+    found = speed_views.speed_rows(load)
+    table = plain_table.table(found.caption, list(speed_views.TITLES), list(found.rows), list(found.notes))
+    return {"impossible": found.reason, "table": None if found.reason else table}
+
+
+def speed_terms(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any] | None:
+    """The formulas behind it, on one GPU."""
+    caption, titles, rows, notes = speed_views.term_rows(load, gpu.id)
+    return plain_table.table(caption, list(titles), rows, list(notes)) if rows else None
+
+
 def views(load: workload.Workload, best: workload.PinnedGpu | None) -> dict[str, Any]:
     """What the reader sees after the verdict: every GPU and format, the map, the formulas."""
     gpu = detail_gpu(load, best)
     return {
+        "speed": speed(load),
         "matrix": format_matrix(load),
         "detail": _detail(load, gpu),
         "map": context_map(load, gpu) if gpu else None,
-        "terms": computed(load, gpu) if gpu else None,
+        "terms": computed(load, gpu) | {"speed": speed_terms(load, gpu)} if gpu else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""How fast the model runs on the pinned GPUs: rows as plain data, one table, formulas when asked for."""
+"""How fast the model runs on the pinned GPUs, as plain data: rows in words, and the formulas of one GPU."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
-import streamlit as st
 
-from calculators.scenario import MAX_MODEL_LEN
 from calculators.speed import BINDS, GpuRates, Split, Step
 from calculators.speed.bands import Estimate
 from calculators.speed.explain import SpeedTerm, decode_terms, prompt_terms
-from pages.ui import plain_table, speed_load, state, words, workload
+from pages.ui import speed_load, words, workload
 from pages.ui.compare_text import DASH
 
 TITLES: Final = ("GPU", "Each user", "All users", "First token after", "Held back by", "At most")
@@ -22,7 +20,6 @@ HELD: Final = {
     "communication": "the link between GPUs",
     "fixed cost": "fixed costs of the engine",
 }
-EXPANDER: Final = "speed-details"
 
 
 @dataclass(frozen=True)
@@ -66,43 +63,16 @@ def speed_rows(load: workload.Workload) -> SpeedRows:
     return SpeedRows(caption, tuple(rows), tuple(f"{note}." for note in found.assumptions))
 
 
-def draw(load: workload.Workload) -> None:
-    """The table, and behind an expander the lengths of prompt and answer and the formulas of one GPU."""
-    found = speed_rows(load)
-    st.header("How fast", anchor=False)
-    if found.reason:
-        st.info(found.reason)
-    else:
-        plain_table.draw("speed", found.caption, TITLES, found.rows, found.notes)
-    box = st.expander("Prompt and answer length, and how this was computed", on_change="rerun", key=EXPANDER)
-    if not box.open:
-        return
-    with box:
-        lengths()
-        if not found.reason:
-            plain_table.draw("speed-terms", *term_rows(load))
-
-
-def lengths() -> None:
-    """What each request reads and writes."""
-    with st.container(horizontal=True):
-        for label, field in (
-            ("Prompt tokens", "prompt_tokens"),
-            ("Answer tokens", "output_tokens"),
-        ):
-            state.control(
-                st.number_input, label, field, min_value=1, max_value=MAX_MODEL_LEN, step=64, width=200
-            )
-
-
-def term_rows(load: workload.Workload) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
-    """(caption, titles, rows, notes) of the formulas on the GPU in detail, else the first with a speed."""
+def term_rows(
+    load: workload.Workload, gpu_id: str = ""
+) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
+    """(caption, titles, rows, notes) of the formulas on one pinned GPU, else the first with a speed."""
     titles = ("Addend", "ms", "Formula", "With numbers", "Source")
     found = speed_load.speeds(load)
     able = [] if isinstance(found, str) else [i for i, why in enumerate(found.refused) if why is None]
     if isinstance(found, str) or not able:
         return "No pinned GPU has a speed.", titles, [], ()
-    chosen = next((i for i in able if found.gpus[i].id == load.scenario.map_gpu), able[0])
+    chosen = next((i for i in able if found.gpus[i].id == gpu_id), able[0])
     s, work, engine = load.scenario, speed_load.work_of(load), found.engine
     rates, split = one_gpu(found.rates, chosen), one_split(found.split, chosen)
     stages = 1.0 if engine.splits_by_layers else float(np.asarray(split.layer_gpus))

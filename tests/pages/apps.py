@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 # Expanders whose content is drawn only while they are open.
 FOLDED = (
-    "compare-filters", "compare-numbers", "benchmark-filters", *(f"benchmark-numbers-{place}" for place in range(4)),
+    "compare-filters", "compare-numbers", "benchmark-filters",
+    *(f"benchmark-numbers-{place}" for place in range(4)),
     "accuracy-numbers", "accuracy-wrong", "accuracy-apart", "accuracy-cards",
 )  # fmt: skip
 APP = Path(__file__).parents[2] / "app.py"

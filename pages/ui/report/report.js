@@ -14,16 +14,25 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
   part("views").hidden = !data.views;
   if (!data.views) return;
-  const { matrix, detail, map, terms } = data.views;
+  const { speed, matrix, detail, map, terms } = data.views;
+  words(part("speed"), ".plain", speed);
   states(part("matrix"), kept.matrix, matrix, (row, column) => setTriggerValue("format", { row, column }));
   choices(root.querySelector("select"), detail, (gpu) => setTriggerValue("detail", { gpu }));
   part("map").hidden = part("terms").hidden = !map;
   if (!map) return;
   states(part("map"), kept.map, map, (row, column) => setTriggerValue("place", { row, column }));
-  const [told, table] = [part("terms").querySelector(".soft"), part("terms").querySelector(".plain")];
-  write(told, terms.impossible);
-  table.hidden = !terms.table;
-  if (terms.table) plainTable(table, terms.table);
+  words(part("terms"), ".plain", terms);
+  const addends = part("speed-terms");
+  addends.hidden = !terms.speed;
+  if (terms.speed) plainTable(addends, terms.speed);
+}
+
+// A table of words, or why there is none.
+function words(section, place, { impossible, table }) {
+  write(section.querySelector(".soft"), impossible);
+  const plain = section.querySelector(place);
+  plain.hidden = !table;
+  if (table) plainTable(plain, table);
 }
 
 function states(section, kept, { title, note, impossible, cells }, press) {
