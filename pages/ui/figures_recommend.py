@@ -15,7 +15,7 @@ from calculators.ranking import Measure
 from pages.ui import words
 
 Figure = dict[str, Any]
-HEIGHT_PX: Final = 420
+HEIGHT_PX: Final = 440
 MOST_NAMED: Final = 5
 _PLACES: Final = ("bottom right", "top left")
 
@@ -30,19 +30,22 @@ class Point:
     frontier: bool
     tied: bool
     best: bool
+    sure: bool = True
 
 
 def pareto(points: Sequence[Point], usd_title: str, speed_title: str, less_is_better: bool) -> Figure:
     """Cost against speed on log scales, the best corner at the top left; times run downwards."""
     on = sorted((p for p in points if p.frontier), key=lambda p: float(p.usd.value))
-    rest = [p for p in points if not p.frontier]
+    beaten = [p for p in points if not p.frontier and p.sure]
+    unsure = [p for p in points if not p.frontier and not p.sure]
     traces = []
-    if rest:
+    if beaten:
         traces.append(
-            _trace(
-                rest, "Beaten in both, or not surely possible", "markers", "circle-open", 8, False, bare=True
-            )
+            _trace(beaten, "Beaten in both by another", "markers", "circle-open", 8, False, bare=True)
         )
+    if unsure:
+        name = "Memory tight, or nobody quotes so many together"
+        traces.append(_trace(unsure, name, "markers", "x-thin-open", 7, False, bare=True))
     if on:
         traces.append(
             _trace(on, "Frontier: nothing is cheaper and faster", "lines+markers+text", "circle", 10, True)
@@ -56,7 +59,7 @@ def pareto(points: Sequence[Point], usd_title: str, speed_title: str, less_is_be
         "data": traces,
         "layout": {
             "height": HEIGHT_PX,
-            "margin": {"l": 64, "r": 24, "t": 84, "b": 56},
+            "margin": {"l": 64, "r": 24, "t": 100, "b": 56},
             "showlegend": True,
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "hovermode": "closest",

@@ -187,10 +187,14 @@ def _sure(found: Recommendation, best: Choice) -> str:
         said.append(
             "nothing else lies within its band" if s.objective in ("cheapest", "fastest") else "no tie"
         )
-    if not best.sure:
+    if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
+        assert best.seconds is not None
+        safe = s.deadline_days**2 / (float(best.seconds.high) / 86400)
         said.append(
-            "at the bad end of the 80 % band it misses your target: see how many more GPUs in the table"
+            f"at the slow end of the 80 % band it is late: ask for {safe:.2g} days to be safe from that"
         )
+    elif not best.sure:
+        said.append("at the bad end of the 80 % band it misses your target")
     elif purpose(s) in SERVED:
         said.append("it meets your targets even at the bad end of the 80 % band")
     if best.rent.known and not best.rent.edited:

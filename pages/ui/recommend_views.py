@@ -400,7 +400,12 @@ def measured(gpus: tuple[str, ...]) -> list[tuple[str, list[str]]]:
         mlperf["gpu_id"].isin(gpus) & (mlperf["category"] == "closed") & mlperf["value_per_gpu"].notna()
     ]
     rows += _shared(
-        mlperf, ["benchmark", "scenario"], "value_per_gpu", gpus, "MLPerf per GPU, best of all rounds", ""
+        mlperf,
+        ["benchmark", "scenario", "unit"],
+        "value_per_gpu",
+        gpus,
+        "MLPerf per GPU, best of all rounds",
+        "",
     )
     lanes = ("llama.cpp", "MLPerf")
     rows += [
