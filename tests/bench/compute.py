@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from gpu_data.formats import kv_format, weight_formats
 from gpu_data.models import model_config, model_ids
 from gpu_data.speed import speed_bands, speed_engine_like
 from pages.ui import tracks, workload
+from pages.ui.recommend_load import recommend
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers")
 KV = kv_format("bf16")
@@ -167,6 +169,39 @@ def catalogue_rate() -> dict[str, float]:
     }
 
 
+def ranking() -> dict[str, float]:
+    """The whole catalogue ranked: scenarios seen for the first time, and one whose users changed."""
+    today, lengths = date(2026, 11, 30), iter(range(8192, 10**6, 1024))
+    users = iter(range(2, 10**3))
+    asked: dict[str, dict[str, Any]] = {
+        "one user": {"concurrency": 1},
+        "20 users": {"concurrency": 20},
+        "20 users, three formats": {"concurrency": 20, "format_freedom": "any"},
+        "batch": {"serving": "batch"},
+    }
+    found = {}
+    for name, fields in asked.items():
+        found[f"catalogue ranked, {name}"] = best_ms(
+            lambda fields=fields: recommend(
+                Scenario.model_validate({"max_model_len": next(lengths), **fields}), today
+            )
+        )
+    found["catalogue ranked anew, other users"] = best_ms(
+        lambda: recommend(Scenario(concurrency=next(users)), today), 14
+    )
+    tokens = iter(range(1, 10**3))
+    for name, fields in (
+        ("training", {"task": "train", "deadline_days": 30}),
+        ("QLoRA", {"task": "finetune"}),
+    ):
+        found[f"catalogue ranked, {name}"] = best_ms(
+            lambda fields=fields: recommend(
+                Scenario.model_validate({"seq_len": 512 * next(tokens), **fields}), today
+            )
+        )
+    return found
+
+
 def main() -> None:
     """Print every figure as JSON."""
     gc.collect()
@@ -192,6 +227,7 @@ def main() -> None:
     found["tracks of the Fit page"] = best_ms(
         lambda: tracks.build(workload.load(Scenario(max_model_len=next(lengths))))
     )
+    found |= ranking()
     result = {name: {"ms": round(ms, 1), "units_of_work": round(ms / base, 1)} for name, ms in found.items()}
     summary = {"unit_of_work_ms": round(base, 2), "memory_combinations_per_s": round(float(np.median(rates)))}
     print(json.dumps(result | summary | catalogue_rate(), indent=2))  # noqa: T201
