@@ -24,15 +24,26 @@ from pages.ui import (
     state,
     training_controls,
     training_tracks,
-    use_cases_draw,
+    use_cases_choices,
     warm,
 )
 
 PAGES_FOLDER = Path(__file__).parents[1]
 
+# Parameters by page that its own controls change.
+COMPARE = (
+    "show", "prec", "base", "sparse", "mem", "memto", "year", "yearto", "vendor", "arch", "form", "cols",
+    "priced", "only",
+)  # fmt: skip
+BENCHMARKS = (
+    "lane", "bmodel", "bformat", "btest", "bcount", "bgpus", "doubt", "infer", "scen", "ishow", "train",
+    "tshow", "rounds", "mcount", "by", "cat", "avail",
+)  # fmt: skip
+ACCURACY = ("est", "qty", "off")
+
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
-.st-key-link-owners, .st-key-link-live, .st-key-link-last { display: none; }
+.st-key-link-owners, .st-key-link-live, .st-key-link-live-run, .st-key-link-last { display: none; }
 .st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
@@ -70,6 +81,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="Compare GPUs",
         help="Specifications side by side, each figure with its source",
         sidebar=controls.compare_sidebar,
+        live=lambda _: COMPARE,
     ),
     PageSpec(
         "recommend",
@@ -93,13 +105,15 @@ PAGES: tuple[PageSpec, ...] = (
         title="What others measured",
         help="llama.cpp and MLPerf results, each with its source",
         sidebar=controls.compare_sidebar,
+        live=lambda _: BENCHMARKS,
     ),
     PageSpec(
         "use_cases",
         menu="Use cases",
         title="Who uses which GPU?",
         help="Real deployments: planned, announced, running or trained, each with its source",
-        sidebar=use_cases_draw.sidebar,
+        sidebar=lambda _: None,
+        live=lambda _: use_cases_choices.LIVE,
     ),
     PageSpec(
         "learn",
@@ -114,6 +128,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="How far off are we?",
         help="Every estimate beside what others measured",
         sidebar=controls.compare_sidebar,
+        live=lambda _: ACCURACY,
     ),
 )
 
@@ -197,6 +212,7 @@ def _live(name: str) -> None:
             exec(_code(name), {"__name__": "__main__"})
     finally:
         state.release()
+    state.end_live()
 
 
 def _tell(notices: tuple) -> None:

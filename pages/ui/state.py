@@ -43,6 +43,8 @@ _MOST_KNOWN = 64  # addresses; a browser is a few behind at most
 _RUN = "_run"
 _SESSION = "_session"
 _TAKEN_IN = "last-run"
+_LIVE_TAKEN_IN = "last-live-run"
+_WHOLE = "_whole_run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ def read_live() -> Scenario:
 
     Where anything else changed, or something that was named in a notice, the whole page is run again.
     """
+    if not st.session_state.pop(_WHOLE, False):
+        _next_run()  # of the fragment alone
     last_read: _Read = st.session_state[_READ]
     address, texts, told = _follow()
     moved = {name for name, text in texts.items() if text != last_read.texts[name]}
@@ -238,9 +242,14 @@ class _Settling:
     old: tuple[Any, ...]
 
 
+def _next_run() -> None:
+    st.session_state[_RUN] = st.session_state.get(_RUN, 0) + 1
+
+
 def start_run() -> None:
     """Number this run; the browser says with its next request which one it has taken in."""
-    st.session_state[_RUN] = st.session_state.get(_RUN, 0) + 1
+    st.session_state[_WHOLE] = True
+    _next_run()
     st.session_state.setdefault(_SESSION, uuid4().hex)
 
 
@@ -249,16 +258,22 @@ def session() -> str:
     return st.session_state[_SESSION]
 
 
-def end_run() -> None:
-    """The whole run was sent: let the browser say so."""
-    st.session_state[_TAKEN_IN] = f"{st.session_state[_SESSION]} {st.session_state[_RUN]}"
-    st.text_input("Last run", key=_TAKEN_IN, label_visibility="collapsed")
+def end_run(key: str = _TAKEN_IN) -> None:
+    """The run was sent: let the browser say so."""
+    st.session_state[key] = f"{st.session_state[_SESSION]} {st.session_state[_RUN]}"
+    st.text_input("Last run", key=key, label_visibility="collapsed")
+
+
+def end_live() -> None:
+    """The fragment was sent, in a whole run or alone."""
+    with st.container(key=f"{_LIVE_OWNERS}-run"):
+        end_run(_LIVE_TAKEN_IN)
 
 
 def _taken_in() -> int:
     """The last run that the browser had taken in whole when it sent this request."""
-    session, _, run = str(st.session_state.get(_TAKEN_IN, "")).partition(" ")
-    return int(run) if session == st.session_state.get(_SESSION) else 0
+    told = [str(st.session_state.get(key, "")).partition(" ") for key in (_TAKEN_IN, _LIVE_TAKEN_IN)]
+    return max(int(run) if session == st.session_state.get(_SESSION) else 0 for session, _, run in told)
 
 
 def _plain(value: Any) -> Any:

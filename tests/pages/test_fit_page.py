@@ -175,11 +175,12 @@ def test_a_gpu_that_is_none_never_reaches_the_link(value: object, monkeypatch: p
 def test_an_old_value_of_a_control_does_not_come_back_with_the_next_request() -> None:
     """A browser that has not taken in the last run repeats what its controls showed before."""
     app = opened()
-    before = app.text_input(key="last-run").value
+    before = [(key, app.text_input(key=key).value) for key in ("last-run", "last-live-run")]
     scrubbed(app, count="4")  # as pressing a change does
     box = app.number_input(key="ui-gpu_count")
     assert box.value == 4
-    app.text_input(key="last-run").set_value(before)
+    for key, run in before:
+        app.text_input(key=key).set_value(run)
     box.set_value(1).run()  # what it showed before, from a browser that is behind
     assert scenario(app).gpu_count == 4
     app.number_input(key="ui-gpu_count").set_value(1).run()  # the reader's
