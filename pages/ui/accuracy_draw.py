@@ -113,9 +113,9 @@ def apart(table: pd.DataFrame, found: Summary) -> None:
 
 def rows(quantity: Quantity, table: pd.DataFrame) -> None:
     """Every row with its source, and the files."""
-    st.subheader("Every row, with its source", anchor=False)
-    if len(table):
-        _frame("rows", table, f"All rows of {quantity.label}, one each, with a link to the source.")
+    if len(table) and (box := folded(f"Every row, with its source: {len(table):,}", "accuracy-rows-fold")):
+        with box:
+            _frame("rows", table, f"All rows of {quantity.label}, one each, with a link to the source.")
     with st.container(horizontal=True, vertical_alignment="center", key="accuracy-files"):
         st.download_button(
             "These rows (CSV)",

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 FOLDED = (
     "compare-filters", "compare-numbers", "benchmark-filters",
     *(f"benchmark-numbers-{place}" for place in range(4)),
-    "accuracy-numbers", "accuracy-wrong", "accuracy-apart", "accuracy-cards",
+    "accuracy-numbers", "accuracy-wrong", "accuracy-apart", "accuracy-cards", "accuracy-rows-fold",
 )  # fmt: skip
 APP = Path(__file__).parents[2] / "app.py"
 
