@@ -24,11 +24,9 @@ from pages.ui import (
     training_controls,
 )
 from pages.ui.compare_text import short_name
-from pages.ui.figure_parts import CONFIG
 from pages.ui.recommend_judgements import judgements
 from pages.ui.recommend_load import PURPOSES, Recommendation, purpose, with_purpose
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
-from pages.ui.themed import themed
 
 _REFUSED = "recommend-refused"
 MOST_ROWS = 12
@@ -111,8 +109,6 @@ def verdict(found: Recommendation) -> None:
 def ranking(found: Recommendation) -> None:
     """The chart and the table of every GPU."""
     rows = recommend_text.rows(found)
-    if figure := _figure(found):
-        st.plotly_chart(themed(figure), key="recommend-pareto", alt=_alt(found), config=CONFIG)
     notes = [f"Assumed: {note}" for note in found.notes]
     if out := recommend_text.left_out(found):
         notes.append(f"Left out. {out}.")
@@ -137,7 +133,7 @@ def ranking(found: Recommendation) -> None:
         )
     elif notes:
         parts.append(_part("ranking", "", 0, (), [], "Nothing does it.", notes))
-    recommend_report.report(parts)
+    recommend_report.report(parts, _figure(found))
 
 
 def _part(
@@ -249,9 +245,8 @@ def _figure(found: Recommendation) -> dict[str, Any] | None:
     asked = purpose(found.scenario)
     axis = {"one": "Tokens/s of the user", "many": "Tokens/s of each user", "images": "Images/s of one GPU"}
     cost_axis = f"USD{recommend_text.money_of(found.scenario)}"
-    return figures_recommend.pareto(
-        points[:MOST_POINTS], cost_axis, axis.get(asked, "Days"), asked not in axis
-    )
+    titles = cost_axis, axis.get(asked, "Days (up is faster)")
+    return figures_recommend.pareto(points[:MOST_POINTS], *titles, asked not in axis, _alt(found))
 
 
 def _alt(found: Recommendation) -> str:

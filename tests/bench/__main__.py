@@ -170,7 +170,11 @@ PAGES: dict[str, tuple[str, str, Press]] = {
     "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER)),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
     "cost": ("/cost?users=20", ".st-key-cost-report table", typed("users at once", "21", "20")),
-    "recommend": ("/recommend?users=20", CHART, typed("users at once", "21", "20")),
+    "recommend": (
+        "/recommend?users=20",
+        ".st-key-recommend-report table",
+        typed("users at once", "21", "20"),
+    ),
     "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
     "accuracy": ("/accuracy?off=gpu", CHART, choices("By engine", "By GPU")),
 }

@@ -70,7 +70,7 @@ def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
 ) -> None:
     page = profile(390, 844, color_scheme=mode).new_page()
     opened(page, f"{server}/recommend?users=20", TABLE)
-    page.wait_for_selector(".st-key-recommend-pareto .main-svg")
+    expect(page.locator(".st-key-recommend-report .chart svg[role=img] text").first).to_be_visible()
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
     found = [
         f"{v['id']}: {json.dumps(node['html'])[:200]}"

@@ -26,9 +26,11 @@ _form = st.components.v2.component(
 )
 _report = st.components.v2.component(
     "headroom.recommend_report",
-    html=f'<div class="recommend">{plain_table.HTML}<button type="button" class="more"></button></div>',
-    css="\n".join((plain_table.CSS, _text("report.css"))),
-    js="\n".join((plain_table.SCRIPT, _text("report.js"))),
+    html='<div class="recommend">'
+    '<div class="chart"><div class="legend"></div><div class="picture"></div></div>'
+    f'<div class="parts">{plain_table.HTML}<button type="button" class="more"></button></div></div>',
+    css="\n".join((plain_table.CSS, _text("report.css"), _text("chart.css"))),
+    js="\n".join((plain_table.SCRIPT, _text("chart.js"), _text("report.js"))),
 )
 
 
@@ -56,6 +58,6 @@ def form(data: Mapping[str, Any], told: Mapping[str, Callable[[Any], None]]) -> 
     )
 
 
-def report(parts: list[dict[str, Any]]) -> None:
-    """Mount the report: tables of `plain_table.table`, each with an id, a title and `most` rows shown."""
-    _report(key=REPORT_KEY, data={"parts": parts})
+def report(parts: list[dict[str, Any]], chart: Mapping[str, Any] | None = None) -> None:
+    """Mount the report: a chart of `figures_recommend`, then tables with an id, a title and rows shown."""
+    _report(key=REPORT_KEY, data={"chart": chart, "parts": parts})

@@ -1,8 +1,9 @@
-// Tables one below the other; long ones show their first rows until the reader asks for all.
+// The chart, and tables one below the other; long ones show their first rows until the reader asks for all.
 const opened = new WeakMap();
 
 export default function ({ parentElement, data }) {
-  const root = parentElement.querySelector(".recommend");
+  chart(parentElement.querySelector(".chart"), data.chart);
+  const root = parentElement.querySelector(".parts");
   const frames = [...root.querySelectorAll(":scope > section")];
   if (!frames.length) {
     // the markup of one table is the pattern of all
