@@ -25,6 +25,8 @@ from pages.ui.price_load import Rent
 Floats = NDArray[np.float64]
 
 COUNTS = (1, 2, 4, 8, 16)  # GPUs of one copy: servers and two servers
+# GPUs that must stand in one machine, at most: clusters for training are made of machines of 4 and more
+TOGETHER = {"train": 4, "full": 8, "lora": 8, "qlora": 8}
 COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
 USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
 SIDES = ("value", "low", "high")
@@ -762,7 +764,7 @@ def _run_options(
     allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
     if table.load.trains and s.deadline_days is None:
         allowed &= table.sizes == s.train_gpus
-    together = np.minimum(table.sizes, 4 if table.load.trains else 8)
+    together = np.minimum(table.sizes, TOGETHER[purpose(s)])
     options = Options(table.found.verdict, run, seconds, power, boards, allowed, machine[:, None] >= together)
     return options, _run_limits(s, seconds, run, power)
 

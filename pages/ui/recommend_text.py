@@ -8,7 +8,7 @@ import numpy as np
 
 from calculators.ranking import Measure
 from calculators.scenario import Scenario
-from pages.ui import catalogue, cost_text, link, words
+from pages.ui import catalogue, cost_text, link, price_load, words
 from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
 
 usd = cost_text.usd
@@ -110,8 +110,8 @@ def _why(found: Recommendation, best: Choice) -> str:
         if best.first_s is not None:
             limit = f" of {s.max_ttft_s:g} s allowed" if s.max_ttft_s else ""
             parts.append(f"the first token comes after {words.three(float(best.first_s.value))} s{limit}")
-        where = "a GPU" if best.boards == 1 else f"each of {best.boards} GPUs"
-        parts.append(f"weights and cache take {100 * best.use.memory:.0f} % of {where}'s {memory:g} GB")
+        where = "" if best.boards == 1 else f" of each of {best.boards} GPUs"
+        parts.append(f"weights and cache take {100 * best.use.memory:.0f} % of the {memory:g} GB{where}")
     elif asked == "images":
         return (
             f"**Why.** {speed_words(s, best)} on one GPU in the best MLPerf Inference submission (Offline, "
@@ -201,7 +201,37 @@ def _sure(found: Recommendation, best: Choice) -> str:
         said.append(f"price {usd(best.rent.usd)} per GPU and hour ({best.rent.note})")
     elif not best.rent.known:
         said.append("nobody quotes a price, so its cost is not known")
+    if s.price_basis == price_load.OWN_BASIS and not best.rent.edited:
+        use = f"working {100 * s.busy_share:.3g} % of the hours"
+        said.append(
+            f"that is the card alone over {s.own_years:g} years, {use}, without the computer around it"
+        )
+    if other := _cheapest_quotes(found, best):
+        said.append(other)
     return f"**How sure.** {words_first(said)}."
+
+
+def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
+    """Whether the answer would be another one if every GPU were had at its cheapest quote."""
+    s = found.scenario
+    if s.objective != "cheapest" or s.price_basis != "median":
+        return ""
+
+    def least(one: Choice) -> float:
+        rent = one.rent
+        assert one.usd is not None
+        share = rent.low / rent.usd if rent.known and not rent.edited and rent.usd > 0 else 1.0
+        return float(one.usd.value) * share
+
+    among = [
+        one
+        for one in found.ranked
+        if one.rent.known and (one.offered, one.tight) == (best.offered, best.tight)
+    ]
+    first = min(among, key=least, default=best)
+    if first is best:
+        return "also first at every GPU's cheapest quote"
+    return f"at every GPU's cheapest quote {setup(first)} would come first, {usd(least(first))}{money_of(s)}"
 
 
 def words_first(parts: list[str]) -> str:

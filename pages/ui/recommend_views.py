@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calculators import memory
+from calculators import cost, memory
 from calculators.scenario import Scenario
 from gpu_data import mig
 from pages.ui import (
@@ -309,7 +309,7 @@ def duel_table(s: Scenario, today: date) -> dict[str, Any]:
         "MIG slices",
         [str(max(o.most for o in mig.cards()[g].slices)) if g in mig.cards() else "none" for g in gpus],
     )
-    add("Price", [price_words(gpu, s, today) for gpu in gpus])
+    add("Price", [_price_with_quotes(gpu, s, today) for gpu in gpus])
     for model in SIZES:
         label = catalogue.model_names()[model].partition(" · ")[0]
         found = _sized(s, model, today)
@@ -318,6 +318,8 @@ def duel_table(s: Scenario, today: date) -> dict[str, Any]:
     name = workload.load(s).name
     for p in COMPARED[1:]:
         add(f"{PURPOSES[p]}, {name}", [_duel_cell(purposes[p], gpu) for gpu in gpus])
+    add(f"A million tokens, {name}", [_per_million(purposes["many"], gpu) for gpu in gpus])
+    add(f"Holds back one user, {name}", [_held_back(purposes["one"], gpu) for gpu in gpus])
     for title, cells in measured(tuple(gpus)):
         add(title, cells)
     return plain_table.table(
@@ -327,6 +329,38 @@ def duel_table(s: Scenario, today: date) -> dict[str, Any]:
         rows,
         takes(purposes, gpus),
     )
+
+
+def _price_with_quotes(gpu: str, s: Scenario, today: date) -> str:
+    """The price of an hour and what it rests on."""
+    rent = price_load.rent(s, gpu, today)
+    return f"{usd(rent.usd)}/h ({rent.note})" if rent.known else rent.note
+
+
+def _per_million(found: Recommendation, gpu: str) -> str:
+    """USD per million tokens read and written, with its users."""
+    one, s = found.of(gpu), found.scenario
+    if one is None or one.reason or one.output_per_s is None or one.usd is None:
+        return "not known"
+    rates = [
+        cost.all_tokens_per_s(float(getattr(one.output_per_s, side)), s.prompt_tokens, s.output_tokens)
+        for side in ("value", "high", "low")
+    ]
+    hour = float(one.usd.value) / cost.HOURS_PER_MONTH
+    money = cost.Money(*(cost.usd_per_million_tokens(hour, rate) for rate in rates))
+    return f"{cost_text.banded(money)} with {s.concurrency:,} users"
+
+
+def _held_back(found: Recommendation, gpu: str) -> str:
+    """Shares of the time of one user's request."""
+    one = found.of(gpu)
+    if one is None or one.reason:
+        return "not known"
+    use = one.use
+    parts = [f"reading memory {100 * use.bandwidth:.0f} %", f"computing {100 * use.compute:.0f} %"]
+    if use.link > 0.005:
+        parts.append(f"between GPUs {100 * use.link:.0f} %")
+    return ", ".join(parts)
 
 
 _SPECS = (
@@ -381,7 +415,8 @@ def takes(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[str]
             slower = float(first.seconds.value) / float(second.seconds.value)
             by = f"{known[1][0] / known[0][0]:.1f} times cheaper than {second.name}"
             by += f", but {slower:.1f} times as slow" if slower > 1.5 else ""
-        by += "" if first.offered else f", if you find {first.boards} in one machine, which nobody quotes"
+        together = min(first.boards, recommend_load.TOGETHER.get(p, first.boards))
+        by += "" if first.offered else f", if you find {together} in one machine, which nobody quotes"
         won.setdefault(first.gpu, []).append(f"{PURPOSES[p][:1].lower()}{PURPOSES[p][1:]} ({by})")
     return [f"Take {catalogue.gpu_name(gpu)} to: {'; '.join(what)}." for gpu, what in won.items()]
 
