@@ -98,6 +98,13 @@ LIMITS: Mapping[str, Asked] = {
     "max_gpus": Asked("GPUs at most", empty="no limit"),
     "max_power_w": Asked("W at most", empty="no limit", help="Board power of all GPUs together."),
 }
+OWNED: Mapping[str, Asked] = {  # asked when GPUs are bought
+    "own_years": Asked("years of use", help="The purchase is spread over them."),
+    "busy_share": Asked("share of the hours at work", help="Idle hours of an owned GPU are paid as well."),
+    "usd_per_kwh": Asked("USD per kWh"),
+    "power_usage_effectiveness": Asked("PUE", help="Energy of the building over the computers'; 1 at home."),
+    "host_usd": Asked("computer and room, USD per GPU", help="A purchase price is of the card alone."),
+}
 SWITCHES: Mapping[str, tuple[str, str]] = {
     "need_nvlink": ("NVLink or alike", "A fast link between the GPUs of one copy (bridges join two)."),
     "need_mig": ("MIG", "Can be cut into slices, each with memory of its own."),
@@ -147,7 +154,9 @@ def _groups(s: Scenario, asked: str) -> list[dict[str, Any]]:
         return [{"legend": "Two to four cards", "fields": [_card(s, place) for place in range(MOST_IN_DUEL)]}]
     if s.recommend_view == "purposes":
         return [_group("The loads that are compared", s, ALL_LOADS, None)]
-    hardware = LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]}
+    hardware: Mapping[str, Asked] = LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]}
+    if s.price_basis == price_load.OWN_BASIS:
+        hardware = {**hardware, **OWNED}
     return [_group("The work and its target", s, WORK[asked]), _group("The hardware", s, hardware, True)]
 
 
@@ -203,7 +212,16 @@ def _group(
 def live(s: Scenario) -> tuple[str, ...]:
     """The link's parameters that are set on the page itself, not in the sidebar."""
     names = dict.fromkeys(
-        (*ALL_LOADS, *WORK[purpose(s)], *LIMITS, *SWITCHES, *choices(s), "recommend_view", "duel_gpus")
+        (
+            *ALL_LOADS,
+            *WORK[purpose(s)],
+            *LIMITS,
+            *OWNED,
+            *SWITCHES,
+            *choices(s),
+            "recommend_view",
+            "duel_gpus",
+        )
     )
     return tuple(link.BY_FIELD[name].name for name in names)
 
@@ -220,7 +238,7 @@ def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
     lists = choices(s)
     if name in lists:
         return {name: value} if value in lists[name] else {}
-    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS}.get(name)
+    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS, **OWNED}.get(name)
     if asked is None:
         return {}
     if value is None or value == "":

@@ -64,7 +64,8 @@ class Choice:
     """The best setup of one GPU.
 
     boards: of one copy; seconds: a token of one user, or the run; first_s: to the first token; sure: targets
-    are met even at the bad end of the bands. reason: the hurdle that nothing of this GPU passes.
+    are met even at the bad end of the bands. alone: memory that one GPU would need for the same, over what it
+    has. reason: the hurdle that nothing of this GPU passes.
     """
 
     gpu: str
@@ -87,6 +88,7 @@ class Choice:
     frontier: bool = False
     tied: bool = False
     use: Use = field(default_factory=Use)
+    alone: float = np.nan
     reason: str | None = None
 
 
@@ -329,6 +331,12 @@ class _Stacked:
     way: NDArray[np.int64]
     use: ranking.Use
 
+    def on_one(self, i: int, k: int) -> float:
+        """Memory that one GPU would need for the users of a setup, over what it has."""
+        way = next(n for n, one in enumerate(self.ways) if one.format == self.ways[self.way[k]].format)
+        same = (self.boards == 1) & (self.users == self.users[k]) & (self.way == way)
+        return float(self.full[i, np.flatnonzero(same)[0]])
+
     def used(self, i: int, k: int) -> Use:
         """What one setup of one GPU uses."""
         columns = (self.full, self.use.bandwidth, self.use.compute, self.use.link)
@@ -535,7 +543,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
             output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
             split=_split(load, way, int(table.boards[k]), one.gpu),
-            use=table.used(i, k),
+            use=table.used(i, k), alone=table.on_one(i, k) if table.boards[k] > 1 else np.nan,
         )  # fmt: skip
 
     def why(i: int, name: str) -> str:

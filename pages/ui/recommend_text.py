@@ -267,8 +267,10 @@ def overkill(one: Choice) -> str:
         said.append("overkill: no part of it is used by more than a third")
     elif use.compute < 0.1:
         said.append(f"{_percent(1 - use.compute)} of the compute paid for waits for memory")
+    if one.alone > 1:
+        said.append(f"too small alone: one would need {one.alone:.1f} times its memory")
     if use.link > 0.25:
-        said.append(f"too small alone: {_percent(use.link)} of the time goes into exchanging parts of layers")
+        said.append(f"{_percent(use.link)} of the time goes into exchanging parts of layers")
     return "; ".join(said)
 
 

@@ -196,6 +196,11 @@ def test_what_is_used_lies_between_nothing_and_all() -> None:
     big = found(model="llama-3.2-1b", concurrency=1, weight_format="bf16").of("b200-sxm-180gb")
     assert big is not None
     assert "overkill" in recommend_text.overkill(big)
+    small = found(concurrency=1).of("rtx-4090-24gb")
+    assert small is not None
+    assert small.boards == 2, "a 70B model in 4 bits takes about 40 GB"
+    assert 1.5 < small.alone < 2.5
+    assert "too small alone" in recommend_text.overkill(small)
 
 
 def test_presets_are_sound_and_answered() -> None:

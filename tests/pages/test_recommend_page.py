@@ -132,9 +132,8 @@ def test_every_field_of_a_preset_is_shown_and_open_to_change(
     s = Scenario.model_validate(put)
     shown = {field["field"] for group in recommend_fields.form(s)["groups"] for field in group["fields"]}
     on_the_side = {"task", "serving", "method", "model", "weight_format", "engine"}  # purpose and sidebar
-    on_the_cost_page = {"busy_share", "power_usage_effectiveness"}
     one_user = {"concurrency"} if s.concurrency == 1 else set()
-    assert set(PRESETS[name].fields) - on_the_side - on_the_cost_page - one_user <= shown
+    assert set(PRESETS[name].fields) - on_the_side - one_user <= shown
 
 
 @pytest.mark.parametrize("asked", PURPOSES)
