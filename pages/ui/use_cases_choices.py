@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Final
 
@@ -72,3 +72,13 @@ KNOWN: Final[Mapping[str, Collection[str]]] = {
     "use_organisations": frozenset(ORGANISATIONS),
     "use_statuses": frozenset(STATUSES),
 }
+
+# field of the Scenario -> the group's label, and its choices
+GROUPS: Final[Mapping[str, tuple[str, Callable[[], Mapping[str, str]]]]] = {
+    "use_gpus": ("GPU", kinds),
+    "use_purposes": ("What for", lambda: PURPOSES),
+    "use_statuses": ("Status", lambda: STATUSES),
+    "use_organisations": ("Organisation", lambda: ORGANISATIONS),
+}
+YEARS: Final = ("use_since", "use_until")
+LIVE: Final = ("ugpu", "use", "stat", "org", "since", "until")  # parameters that are set on the page itself

@@ -12,7 +12,7 @@ from calculators.scenario import MAX_GPUS, MAX_TRAIN_GPUS, Scenario
 from gpu_data import models as model_data
 from gpu_data.use_cases import use_case_frame
 from pages.ui import catalogue, link, words
-from pages.ui.figures_use_cases import MARKS, Figure, Point, use_case_figure
+from pages.ui.use_cases_chart import MARKS, Point, places
 from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
 
 ALT: Final = (
@@ -43,10 +43,10 @@ def selected(scenario: Scenario) -> pd.DataFrame:
 def sentence(rows: pd.DataFrame) -> str:
     """What is shown, and how much of it a source says is in use."""
     if rows.empty:
-        return "No use case passes the filters. Loosen one in the sidebar."
+        return "No use case passes the filters. Loosen one above."
     by_status = rows["status"].value_counts()
     said = [
-        f"{MARKS[status][1]}\u00a0{by_status[status]}\u00a0{STATUSES[status]}"
+        f"{MARKS[status]}\u00a0{by_status[status]}\u00a0{STATUSES[status]}"
         for status in STATUSES
         if status in by_status
     ]
@@ -67,8 +67,8 @@ def sentence(rows: pd.DataFrame) -> str:
     )
 
 
-def chart(rows: pd.DataFrame, scenario: Scenario) -> Figure:
-    """Count against year of the rows that state a number."""
+def chart(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any] | None:
+    """Count against year of the rows that state a number; None where none does."""
     counted = rows[rows["count"].notna()]
     points = [
         Point(int(row["year"]), int(row["count"]), str(row["status"]), _short(row))
@@ -76,7 +76,7 @@ def chart(rows: pd.DataFrame, scenario: Scenario) -> Figure:
     ]
     years = sorted((scenario.use_since, scenario.use_until))
     first = min([years[0], *(point.year for point in points)])
-    return use_case_figure(points, STATUSES, (first, years[1]))
+    return places(points, STATUSES, (first, years[1])) if points else None
 
 
 def cards(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _card(row: Mapping[str, Any]) -> dict[str, Any]:
         "when": years,
         "kind": f"{PURPOSES[row['purpose']]} · {ORGANISATIONS[row['organisation']]}",
         "status": row["status"],
-        "statusName": f"{MARKS[row['status']][1]} {STATUSES[row['status']]}",
+        "statusName": f"{MARKS[row['status']]} {STATUSES[row['status']]}",
         "meaning": MEANINGS[row["status"]],
         "fact": row["fact"],
         "caveat": row["caveat"] or "",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
 from gpu_data.use_cases import UseCase, use_case_frame
 from pages.ui import catalogue, link, training_load, workload
-from pages.ui.figures_use_cases import MARKS, Point, use_case_figure
-from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES
+from pages.ui.use_case_filters import taken
+from pages.ui.use_cases_chart import MARKS, Point, places
+from pages.ui.use_cases_choices import GROUPS, LIVE, MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, YEARS
 from pages.ui.use_cases_views import cards, chart, fit_scenario, selected, source_name
 from tests.pages.apps import opened as opened_page
 
@@ -29,7 +32,7 @@ def test_every_choice_has_a_name_and_every_status_a_meaning_and_a_mark() -> None
     assert set(PURPOSES) == allowed["purpose"]
     assert set(ORGANISATIONS) == allowed["organisation"]
     assert set(STATUSES) == set(MEANINGS) == set(MARKS) == {row["status"] for row in ROWS}
-    assert all(len(set(forms)) == len(MARKS) for forms in zip(*MARKS.values(), strict=True))
+    assert len(set(MARKS.values())) == len(MARKS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
@@ -81,19 +84,41 @@ def test_kinds_widen_and_filters_narrow() -> None:
 
 def test_the_chart_shows_every_row_with_a_count_once_and_names_the_largest() -> None:
     rows = selected(Scenario())
-    figure = chart(rows, Scenario())
-    drawn = [y for trace in figure["data"] for y in trace["y"]]
-    assert sorted(drawn) == sorted(int(count) for count in rows["count"].dropna())
-    assert figure["layout"]["yaxis"]["type"] == "log"
-    named = [t for trace in figure["data"] for t in trace["text"] if t]
-    assert "Meta" in named
+    drawn = chart(rows, Scenario())
+    assert drawn is not None
+    counted = rows[rows["count"].notna()]
+    told = sorted(
+        int(mark["hint"].split(": ")[1].split(" GPUs")[0].replace(",", "")) for mark in drawn["marks"]
+    )
+    assert told == sorted(int(count) for count in counted["count"])
+    largest = max(drawn["marks"], key=lambda mark: mark["y"])
+    assert (largest["name"], largest["mark"]) == ("Meta", MARKS["planned"])
+
+
+def test_a_factor_of_ten_is_everywhere_as_high() -> None:
+    points = [Point(2024, 10**k, "running", str(k)) for k in range(5)]
+    drawn = places(points, STATUSES, (2020, 2026))
+    heights = [mark["y"] for mark in drawn["marks"]]
+    steps = [after - before for before, after in pairwise(heights)]
+    assert all(step == pytest.approx(steps[0], abs=2e-4) for step in steps)
+    assert heights == [at for at, _ in drawn["counts"]][:5]
 
 
 def test_marks_of_one_year_stand_apart_and_inside_it() -> None:
     points = [Point(2024, 10**k, "running", str(k)) for k in range(5)]
-    (trace,) = use_case_figure(points, {"running": "running"}, (2020, 2026))["data"]
-    assert len(set(trace["x"])) == 5
-    assert all(2023.5 < x < 2024.5 for x in trace["x"])
+    across = [mark["x"] for mark in places(points, STATUSES, (2020, 2026))["marks"]]
+    assert len(set(across)) == 5
+    assert all(4 / 7 < x < 5 / 7 for x in across)
+
+
+def test_names_never_lie_on_each_other() -> None:
+    drawn = chart(selected(Scenario()), Scenario())
+    assert drawn is not None
+    named = sorted((mark for mark in drawn["marks"] if mark["name"]), key=lambda mark: mark["y"])
+    assert len(named) >= 12
+    for one, other in pairwise(named):
+        level = abs(one["y"] - other["y"]) < 0.02
+        assert not level or abs(one["x"] - other["x"]) > 0.1
 
 
 def test_an_archive_is_named_with_the_page_that_it_keeps() -> None:
@@ -102,20 +127,55 @@ def test_an_archive_is_named_with_the_page_that_it_keeps() -> None:
     assert source_name("https://www.nvidia.com/en-us/") == "nvidia.com"
 
 
-def test_the_page() -> None:
+def shown(app: AppTest, name: str) -> dict:
+    """What one of the page's components was given."""
+    return next(
+        json.loads(part.proto.json)
+        for part in app.get("bidi_component")
+        if part.proto.component_name.endswith(name)
+    )
+
+
+def test_the_page_at_a_link() -> None:
     app = opened(ugpu="l40s.rtx-4090", use="render")
     assert not app.exception
-    assert "1 of 74 use cases: △\u00a01\u00a0vendor-described." in app.markdown[0].value
-    assert not app.get("plotly_chart")
+    assert "1 of 74 use cases: △\u00a01\u00a0vendor-described." in shown(app, "filters")["sentence"]
+    assert shown(app, "filters")["chart"] is None
+    (card,) = shown(app, "cards")["cards"]
+    assert card["who"].startswith("Not named")
+    chosen = {group["field"]: group["chosen"] for group in shown(app, "filters")["groups"]}
+    assert chosen["use_gpus"] == ["l40s", "rtx-4090"]
 
 
 def test_the_whole_page() -> None:
     app = opened()
     assert not app.exception
-    assert app.markdown[0].value.startswith(f"{len(ROWS)} use cases: ○\u00a01\u00a0planned")
-    (figure,) = app.get("plotly_chart")
-    assert figure.proto.alt
-    assert len(json.loads(figure.proto.spec)["data"]) >= 7
+    assert shown(app, "filters")["sentence"].startswith(f"{len(ROWS)} use cases: ○\u00a01\u00a0planned")
+    assert {mark["mark"] for mark in shown(app, "filters")["chart"]["marks"]} == set(MARKS.values())
+    assert shown(app, "filters")["alt"]
+    assert len(shown(app, "cards")["cards"]) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fields"),
+    [
+        ("use_gpus", ["l40s", "h100", "tpu"], {"use_gpus": ("h100", "l40s")}),  # in the page's order
+        ("use_gpus", [], {"use_gpus": ()}),
+        ("use_since", 2024, {"use_since": 2024}),
+        ("use_since", 1999, {}),
+        ("use_until", "2024", {}),
+        ("model", ["llama-3.1-8b"], {}),
+        ("use_statuses", "trained", {}),
+    ],
+    ids=str,
+)
+def test_a_press_changes_what_it_may(field: str, value: object, fields: dict) -> None:
+    assert taken(field, value) == fields
+
+
+def test_clearing_takes_every_filter_back() -> None:
+    assert taken("all", None) == {name: getattr(Scenario(), name) for name in (*GROUPS, *YEARS)}
+    assert {link.BY_FIELD[name].name for name in (*GROUPS, *YEARS)} == set(LIVE)
 
 
 @pytest.mark.parametrize(
@@ -131,4 +191,5 @@ def test_the_whole_page() -> None:
 def test_hostile_links_never_break_the_page(query: dict[str, str]) -> None:
     app = opened(**query)
     assert not app.exception
-    assert "use cases" in app.markdown[0].value or "No use case" in app.markdown[0].value
+    said = shown(app, "filters")["sentence"]
+    assert "use cases" in said or "No use case" in said
