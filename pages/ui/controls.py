@@ -138,6 +138,7 @@ def gpu_picker(scenario: Scenario) -> None:
         format_func=catalogue.gpu_label,
         filter_mode="fuzzy",
         placeholder="Name, vendor or memory",
+        help="Pins a card: every page then shows it, and the link carries it.",
     )
     if scenario.gpus:
         state.control(

@@ -142,6 +142,7 @@ def editor() -> None:
                 height=140,
                 placeholder='{"model_type": "llama", "hidden_size": 4096, …}',
                 persist_state="session",
+                help="The file beside a model's weights on Hugging Face: how many layers, of which size.",
             )
         st.button("Use the pasted config", on_click=_pasted, key="config-use")
         st.file_uploader("or upload it", type=["json"], key="config-file", on_change=_uploaded)
