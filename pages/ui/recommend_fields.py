@@ -40,7 +40,7 @@ class Asked:
 
 _CEILING = Asked("at most USD a month", empty="no limit", help="Of all GPUs together, 730 hours.")
 _RUN = Asked("at most USD a run", empty="no limit", help="GPU-hours times the price.")
-_DAYS = Asked("finish in (days)", empty="no limit")
+_DAYS = Asked("finish in (days)", empty="no limit", help="Decides how many GPUs it takes.")
 _LOAD = {
     "max_model_len": Asked("context, tokens", help="Room for each user: prompt and answer (max_model_len)."),
     "prompt_tokens": Asked("prompt, tokens", help="Read for each request."),
@@ -54,10 +54,10 @@ _LIVE = {
     "cost_ceiling": _CEILING,
 }
 _TUNE = {
-    "samples": Asked("samples"),
-    "sample_tokens": Asked("tokens of each"),
+    "samples": Asked("samples", help="Examples that the fine-tune goes through."),
+    "sample_tokens": Asked("tokens of each", help="Of one sample on average."),
     "epochs": Asked("epochs", help="How often the samples are gone through."),
-    "seq_len": Asked("sequence length", empty="2,048"),
+    "seq_len": Asked("sequence length", empty="2,048", help="Tokens that are trained on at once."),
     "micro_batch": Asked("micro-batch", help="Sequences on one GPU at the same time."),
     "deadline_days": _DAYS,
     "cost_ceiling": _RUN,
@@ -70,7 +70,7 @@ WORK: Mapping[str, Mapping[str, Asked]] = {
         **_LIVE,
     },
     "batch": {
-        "batch_requests": Asked("requests"),
+        "batch_requests": Asked("requests", help="Of the whole batch, answered as many at once as fit."),
         **_LOAD,
         "deadline_days": _DAYS,
         "cost_ceiling": Asked("at most USD", empty="no limit", help="Of the whole batch."),
@@ -79,10 +79,10 @@ WORK: Mapping[str, Mapping[str, Asked]] = {
     "lora": _TUNE,
     "full": _TUNE,
     "train": {
-        "train_tokens": Asked("tokens, billions", 10**9),
+        "train_tokens": Asked("tokens, billions", 10**9, help="Of the whole run."),
         "deadline_days": _DAYS,
         "train_gpus": Asked("GPUs, without a limit", help="How many are compared when no day is set."),
-        "seq_len": Asked("sequence length", empty="4,096"),
+        "seq_len": Asked("sequence length", empty="4,096", help="Tokens that are trained on at once."),
         "micro_batch": Asked("micro-batch", help="Sequences on one GPU at the same time."),
         "cost_ceiling": _RUN,
     },
@@ -95,13 +95,13 @@ ALL_LOADS: Mapping[str, Asked] = {  # of the view that compares purposes
     if name not in ("max_ttft_s", "cost_ceiling", "deadline_days")
 }
 LIMITS: Mapping[str, Asked] = {
-    "max_gpus": Asked("GPUs at most", empty="no limit"),
+    "max_gpus": Asked("GPUs at most", empty="no limit", help="All copies together."),
     "max_power_w": Asked("W at most", empty="no limit", help="Board power of all GPUs together."),
 }
 OWNED: Mapping[str, Asked] = {  # asked when GPUs are bought
     "own_years": Asked("years of use", help="The purchase is spread over them."),
     "busy_share": Asked("share of the hours at work", help="Idle hours of an owned GPU are paid as well."),
-    "usd_per_kwh": Asked("USD per kWh"),
+    "usd_per_kwh": Asked("USD per kWh", help="0.13: about what US commercial customers pay (EIA)."),
     "power_usage_effectiveness": Asked("PUE", help="Energy of the building over the computers'; 1 at home."),
     "host_usd": Asked("computer and room, USD per GPU", help="A purchase price is of the card alone."),
 }
@@ -125,6 +125,13 @@ def choices(s: Scenario) -> dict[str, dict[str, str]]:
 
 CARD = "card-"  # and its place in the duel
 MOST_IN_DUEL = 4
+_LIST_HELP = {
+    "objective": "What comes first among the GPUs that meet every target and limit.",
+    "format_freedom": "Which other weight formats the engine reads may be chosen; quality is not compared.",
+    "price_basis": "What an hour of a GPU costs: quotes, or the purchase over its life and power.",
+    "place": "Workstation: cards for desktops. Data centre: modules and passive cards.",
+    "maker": "Only GPUs of one vendor.",
+}
 _LIST_LABELS = {
     "objective": "Take the",
     "format_freedom": "Weight formats",
@@ -196,7 +203,7 @@ def _group(
             "label": _LIST_LABELS[name],
             "value": getattr(s, name),
             "options": [[key, label] for key, label in options.items()],
-            "help": "",
+            "help": _LIST_HELP[name],
         }
         for name, options in choices(s).items()
         if (name in ("place", "maker", "price_basis")) == hardware

@@ -15,6 +15,7 @@ from calculators.scenario import Scenario
 from gpu_data import mig
 from pages.ui import catalogue, cost_text, recommend_views, words
 from pages.ui.recommend_load import Choice, Recommendation, recommend, with_purpose
+from pages.ui.training_load import METHOD_NAMES
 
 Outcome = Literal["agree", "partly", "disagree", "no data"]
 usd = cost_text.usd
@@ -119,7 +120,9 @@ def _a6000_workstation(today: date) -> Judgement:
         right.append(fits == expected)
         name = catalogue.model_names()[model].partition(" · ")[0]
         time = "" if not fits or one is None else f" in {words.span(_days(one))}"
-        told.append(f"{name} {method} on {most}: {'fits' + time if fits else 'does not surely fit'}")
+        told.append(
+            f"{METHOD_NAMES[method]} of {name} on {most}: {'fits' + time if fits else 'does not surely fit'}"
+        )
     return Judgement(
         "a6000-workstation",
         "RTX A6000 handles small and mid-size training on a workstation.",

@@ -79,11 +79,9 @@ def details(found: Recommendation) -> list[str]:
     best = found.best
     if best is None:
         return [] if found.refused else [f"What stops them. {left_out(found)}."]
-    return [
-        line
-        for line in (_why(found, best), _change(found, best), _sure(found, best), _used(found, best))
-        if line
-    ]
+    parts = (_why, _change, _sure, _used)
+    lines = [*(part(found, best) for part in parts), _pinned(found)]
+    return [line for line in lines if line]
 
 
 def speed_words(s: Scenario, one: Choice) -> str:
@@ -251,6 +249,23 @@ def _used(found: Recommendation, best: Choice) -> str:
         said += f", waiting for other GPUs {_percent(use.link)}"
     word = overkill(best)
     return f"**Use.** Of what you pay for, {said}." + (f" {word[:1].upper()}{word[1:]}." if word else "")
+
+
+def _pinned(found: Recommendation) -> str:
+    """The pinned GPUs: their place and cost, or why they are not in the table."""
+    places = {one.gpu: place + 1 for place, one in enumerate(found.ranked)}
+    said = []
+    for gpu in found.scenario.gpus:
+        one = found.of(gpu)
+        if one is None:
+            continue
+        if one.reason:
+            said.append(f"{one.name}: {words.cut(one.reason.rstrip('.'), 60)}")
+        elif one.usd is not None and np.isfinite(one.usd.value):
+            said.append(f"{setup(one)} no. {places[gpu]}, {usd(float(one.usd.value))}")
+        else:
+            said.append(f"{setup(one)} no. {places[gpu]}, no price")
+    return f"**Your pinned GPUs.** {'; '.join(said)}." if said else ""
 
 
 def _percent(share: float) -> str:

@@ -413,10 +413,11 @@ def takes(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[str]
             assert first.seconds is not None
             assert second.seconds is not None
             slower = float(first.seconds.value) / float(second.seconds.value)
-            by = f"{known[1][0] / known[0][0]:.1f} times cheaper than {second.name}"
-            by += f", but {slower:.1f} times as slow" if slower > 1.5 else ""
+            by = f"{known[1][0] / known[0][0]:.1f} times cheaper"
+            by += f" than {second.name}" if len(gpus) > 2 else ""
+            by += f", {slower:.1f} times as slow" if slower > 1.5 else ""
         together = min(first.boards, recommend_load.TOGETHER.get(p, first.boards))
-        by += "" if first.offered else f", if you find {together} in one machine, which nobody quotes"
+        by += "" if first.offered else f"; {together} in one machine, which nobody quotes"
         won.setdefault(first.gpu, []).append(f"{PURPOSES[p][:1].lower()}{PURPOSES[p][1:]} ({by})")
     return [f"Take {catalogue.gpu_name(gpu)} to: {'; '.join(what)}." for gpu, what in won.items()]
 

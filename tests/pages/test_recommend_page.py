@@ -146,6 +146,7 @@ def test_a_purpose_is_pressed(asked: str, monkeypatch: pytest.MonkeyPatch) -> No
     form = recommend_fields.form(s)
     assert form["purpose"] == asked
     names = {field["field"] for group in form["groups"] for field in group["fields"]}
+    assert all(field["help"] for group in form["groups"] for field in group["fields"]), "a tooltip for each"
     assert {link.BY_FIELD[field].name for field in names} <= set(recommend_fields.live(s))
 
 
