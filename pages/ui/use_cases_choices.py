@@ -27,7 +27,7 @@ ORGANISATIONS: Final[Mapping[str, str]] = {
     "cloud": "Cloud provider",
     "maker": "Maker of GPUs or computers",
     "science": "University or public research",
-    "health": "Hospital or pharma",
+    "health": "Health research or pharma",
     "media": "Entertainment",
     "industry": "Other industry",
 }
