@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import accuracy_views as views
-from pages.ui import plain_table, state
+from pages.ui import glossary, plain_table, state
 from pages.ui.accuracy_choices import KINDS, VIEWS, Quantity, of_kind
 from pages.ui.accuracy_views import Gaps, Summary, View
 from pages.ui.compare_text import DASH
@@ -169,12 +169,19 @@ def glance() -> None:
 
 def _frame(key: str, table: pd.DataFrame, alt: str) -> None:
     make = st.column_config
-    config = {name: make.NumberColumn(name, format="localized") for name in NUMBERS if name in table}
+    config = {name: make.Column(name, help=glossary.of_column(name)) for name in table}
+    config |= {
+        name: make.NumberColumn(name, format="localized", help=glossary.of_column(name))
+        for name in NUMBERS
+        if name in table
+    }
     if "Error %" in table:
-        config["Error %"] = make.NumberColumn("Error %", format="%+.1f")
+        config["Error %"] = make.NumberColumn("Error %", format="%+.1f", help=glossary.of_column("Error %"))
     if views.REASON_COLUMN in table:
-        config[views.REASON_COLUMN] = make.TextColumn(views.REASON_COLUMN, width=520)
-    config["Source"] = make.LinkColumn("Source", display_text="open")
+        config[views.REASON_COLUMN] = make.TextColumn(
+            views.REASON_COLUMN, width=520, help=glossary.of_column(views.REASON_COLUMN)
+        )
+    config["Source"] = make.LinkColumn("Source", display_text="open", help=glossary.of_column("Source"))
     st.dataframe(
         table,
         key=f"accuracy-{key}",

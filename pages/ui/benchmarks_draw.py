@@ -9,7 +9,7 @@ import streamlit as st
 
 from calculators.scenario import Scenario
 from pages.ui import benchmarks_choices as choices
-from pages.ui import state
+from pages.ui import glossary, state
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LANES, LLAMACPP, TRAINING
 from pages.ui.benchmarks_select import Selected, active
 from pages.ui.benchmarks_table import Column, Table
@@ -135,7 +135,7 @@ def _table(key: str, table: Table) -> None:
 
 def _config(column: Column) -> Any:
     make = st.column_config
-    note = column.help or None
+    note = column.help or glossary.of_column(column.title)
     if column.kind == "link":
         return make.LinkColumn(column.title, help=note, display_text="open")
     if column.kind in ("number", "count"):

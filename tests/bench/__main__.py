@@ -151,6 +151,15 @@ def typed(label: str, *values: str) -> Press:
     return press
 
 
+def toggled(name: str) -> Press:
+    """One filter on, then off."""
+
+    def press(page: Page, turn: int) -> None:
+        page.locator("fieldset").get_by_role("button", name=name, exact=True).click()
+
+    return press
+
+
 def choices(*names: str) -> Press:
     """One of two buttons of a group, then the other."""
 
@@ -175,6 +184,7 @@ PAGES: dict[str, tuple[str, str, Press]] = {
         ".st-key-recommend-report table",
         typed("users at once", "21", "20"),
     ),
+    "use cases": ("/use_cases", ".cards > li", toggled("trained")),
     "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
     "accuracy": ("/accuracy?off=gpu", CHART, choices("By engine", "By GPU")),
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import plain_table
+from pages.ui import glossary, plain_table
 
 _FOLDER = Path(__file__).parent
 KEY = "cost-report"
@@ -57,6 +57,7 @@ def price_table(
     return {
         "caption": caption,
         "titles": list(titles),
+        "hints": [glossary.of_column(title) or "" for title in titles],
         "price_of": price_of,
         "most": most,
         "rows": [asdict(row) for row in rows],

@@ -11,7 +11,7 @@ function holds(input, value, changed) {
 function buildPrices(kept, table, data) {
   table.tHead.replaceChildren();
   const titles = make("tr", table.tHead);
-  for (const text of data.titles) make("th", titles, { scope: "col" }, text);
+  data.titles.forEach((text, k) => make("th", titles, { scope: "col", title: data.hints[k] }, text));
   table.tBodies[0].replaceChildren();
   kept.rows = data.rows.map((row) => {
     const line = make("tr", table.tBodies[0]);

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import link, state
+from pages.ui import glossary, link, state
 
 _FOLDER = Path(__file__).parent
 FIELDS = {"context": "max_model_len", "users": "concurrency"}  # thumb -> field of the Scenario
@@ -60,6 +60,8 @@ def draw(data: dict[str, Any], fields: Mapping[str, str] = FIELDS, key: str = _K
         key=key,
         data=data
         | {
+            "hints": [glossary.TERMS.get(part, "") for part in data["parts"]],
+            "about": {name: glossary.of_field(field) or "" for name, field in fields.items()},
             "session": state.session(),
             "tellWhenDrawn": not drawn(),
             "seen": {name: sent.get("at") for name, sent in _sent(key, fields).items()},

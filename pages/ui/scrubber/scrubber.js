@@ -52,7 +52,7 @@ function build(root, kept) {
     const legend = root.querySelector("[data-legend]");
     legend.replaceChildren();
     data.parts.forEach((part, i) => {
-      const item = make("li", legend);
+      const item = make("li", legend, { title: data.hints[i] });
       make("i", item, { "data-part": i });
       make("span", item, {}, part);
     });
@@ -99,6 +99,7 @@ function build(root, kept) {
   for (const [name, track] of Object.entries(data.tracks)) {
     const parts = kept.sliders[name];
     parts.name.textContent = track.label;
+    parts.name.title = data.about[name] ?? "";
     parts.input.max = track.stops.length - 1;
     const held = kept.active === name || name in kept.waiting;
     const index = held ? nearest(track.stops, kept.at[name]) : track.index;
