@@ -222,6 +222,7 @@ class _Served:
     first_s: Measure
     output_per_s: Measure
     use: ranking.Use
+    running: Floats  # sequences at once; of a batch as many as fit
     prompt_link: Floats  # share of reading one prompt in which GPUs exchange parts of layers
     reasons: tuple[str | None, ...]
     notes: tuple[str, ...]
@@ -243,7 +244,7 @@ def _grid(users: int) -> tuple[int, ...]:
     return tuple(sorted(own | set(USERS)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=6)  # a few megabytes each
 def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch: bool) -> _Served | str:
     """Memory and speed of every GPU and count; nothing in it depends on a price. Raises ConfigRefused."""
     load = workload.load(
@@ -295,7 +296,7 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
     return _Served(
         fmt, pipeline, placed(verdict, 0), placed(full), measure(speed.tpot_s), measure(speed.ttft_s),
         measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in ("bandwidth", "compute", "link"))),
-        placed(ranking.link_share(speed.prompt)), reasons, found.assumptions,
+        placed(running), placed(ranking.link_share(speed.prompt)), reasons, found.assumptions,
     )  # fmt: skip
 
 
@@ -330,6 +331,7 @@ class _Stacked:
     users: NDArray[np.int64]
     way: NDArray[np.int64]
     use: ranking.Use
+    running: Floats
 
     def on_one(self, i: int, k: int) -> float:
         """Memory that one GPU would need for the users of a setup, over what it has."""
@@ -343,7 +345,7 @@ class _Stacked:
         return Use(*(float(column[i, k]) for column in columns))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     ways = _ways(s, batch)
     if isinstance(ways, str):
@@ -375,6 +377,7 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
         ranking.Use(
             *(stack([getattr(way.use, n) for way in ways]) for n in ("bandwidth", "compute", "link"))
         ),
+        stack([way.running for way in ways]),
     )
 
 
@@ -648,8 +651,8 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return replace(
             one, format=chosen.format, boards=int(boards[k]), copies=int(copies[k]),
             output_per_s=Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
-            split=_split(load, chosen, int(boards[k]), one.gpu),
-            use=table.used(i, j),
+            split=_split(load, chosen, int(boards[k]), one.gpu), users_each=int(table.running[i, j]),
+            use=replace(table.used(i, j), memory=np.nan),  # a batch fills what there is
         )  # fmt: skip
 
     told = table.ways[0].reasons

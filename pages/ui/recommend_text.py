@@ -118,7 +118,10 @@ def _why(found: Recommendation, best: Choice) -> str:
     else:
         what = "The batch" if asked == "batch" else "The run"
         parts.append(f"**Why.** {what} takes {speed_words(s, best)}")
-        parts.append(f"memory is {100 * best.use.memory:.0f} % full")
+        if asked == "batch":
+            parts.append(f"each copy answers {best.users_each:,} requests at once")
+        else:
+            parts.append(f"memory is {100 * best.use.memory:.0f} % full")
         if best.split and asked != "batch":
             parts.append(f"split as {best.split}")
     return "; ".join(parts) + "." + _second(found, best)
@@ -182,9 +185,7 @@ def _sure(found: Recommendation, best: Choice) -> str:
     if tied:
         said.append(f"tied with it, inside each other's bands: {words.listed(tied)}")
     elif purpose(s) != "images":
-        said.append(
-            "nothing else lies within its band" if s.objective in ("cheapest", "fastest") else "no tie"
-        )
+        said.append("nothing ties with it")
     if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
         assert best.seconds is not None
         safe = s.deadline_days**2 / (float(best.seconds.high) / 86400)
@@ -278,7 +279,7 @@ def overkill(one: Choice) -> str:
     if use.bandwidth != use.bandwidth:
         return ""
     said = []
-    if max(use.memory, use.bandwidth, use.compute) < OVER:
+    if np.nanmax((use.memory, use.bandwidth, use.compute)) < OVER:
         said.append("overkill: no part of it is used by more than a third")
     elif use.compute < 0.1:
         said.append(f"{_percent(1 - use.compute)} of the compute paid for waits for memory")
@@ -347,7 +348,8 @@ def titles(s: Scenario) -> tuple[str, ...]:
             "Used: memory, bandwidth, compute",
             "Note",
         )
-    return (*first, "Setup", "Time", "Power", "Used: memory, compute", "Note")
+    used = "Used: bandwidth, compute" if purpose(s) == "batch" else "Used: memory, compute"
+    return (*first, "Setup", "Time", "Power", used, "Note")
 
 
 def rows(found: Recommendation) -> list[tuple[str, ...]]:
@@ -375,7 +377,7 @@ def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
         shares = ", ".join(_percent(x) for x in (use.memory, use.bandwidth, use.compute))
         first = f"{words.three(float(one.first_s.value))} s"
         return (name, money, where, speed_words(s, one), first, power, shares, _note(one))
-    shares = ", ".join(_percent(x) for x in (use.memory, use.compute))
+    shares = ", ".join(_percent(x) for x in (use.bandwidth if asked == "batch" else use.memory, use.compute))
     return (name, money, where, speed_words(s, one), power, shares, _note(one))
 
 
