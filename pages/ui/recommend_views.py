@@ -49,15 +49,36 @@ _FREE = (
 )  # fmt: skip
 
 
+_SERVING = ("concurrency", "max_model_len", "prompt_tokens", "output_tokens", "least_tokens_per_s")
+_TUNING = ("samples", "sample_tokens", "epochs", "seq_len", "micro_batch")
+_TRAINING = ("train_tokens", "train_gpus", "seq_len", "micro_batch")
+# what a purpose does not depend on, so that a change of it asks nothing anew
+_IDLE: dict[str, tuple[str, ...]] = {
+    "one": (*_TUNING, *_TRAINING, "batch_requests"),
+    "many": (*_TUNING, *_TRAINING, "batch_requests"),
+    "batch": (*_TUNING, *_TRAINING, "concurrency", "least_tokens_per_s"),
+    **dict.fromkeys(("qlora", "lora", "full"), (*_SERVING, "train_tokens", "train_gpus", "batch_requests")),
+    "train": (*_SERVING, "samples", "sample_tokens", "epochs", "batch_requests", "method"),
+}
+
+
+def _put_back(s: Scenario, names: Sequence[str]) -> Scenario:
+    return s.model_copy(update={name: Scenario.model_fields[name].default for name in names})
+
+
 def _plain(s: Scenario) -> Scenario:
     """The scenario without limits: every card is compared, by cost."""
-    return s.model_copy(update={name: Scenario.model_fields[name].default for name in _FREE})
+    return _put_back(s, (*_FREE, "gpus", "duel_gpus", "recommend_view"))
 
 
 def by_purpose(s: Scenario, today: date) -> dict[str, Recommendation]:
     """Every purpose for the model and load of the scenario."""
     free = _plain(s)
-    return {p: recommend(free.model_copy(update=with_purpose(free, p)), today) for p in COMPARED}
+    found = {}
+    for p in COMPARED:
+        asked = free.model_copy(update=with_purpose(free, p))
+        found[p] = recommend(_put_back(asked, _IDLE[p]), today)
+    return found
 
 
 def facts(gpu: str, s: Scenario, today: date) -> str:
@@ -94,14 +115,13 @@ def price_words(gpu: str, s: Scenario, today: date) -> str:
     return f"{usd(rent.usd)}/h" if rent.known else "no price"
 
 
-def _place(found: Recommendation, gpu: str) -> tuple[int, Choice | None]:
+def _places(found: Recommendation) -> dict[str, int]:
+    """Place of each card by cost among those with a price."""
     priced = [one for one in found.ranked if one.usd is not None and np.isfinite(float(one.usd.value))]
-    place = next((i + 1 for i, one in enumerate(priced) if one.gpu == gpu), 0)
-    return place, found.of(gpu)
+    return {one.gpu: place + 1 for place, one in enumerate(priced)}
 
 
-def _cell(found: Recommendation, gpu: str) -> str:
-    place, one = _place(found, gpu)
+def _cell(found: Recommendation, one: Choice | None, place: int | None) -> str:
     if found.refused or one is None:
         return "not known"
     if one.reason:
@@ -117,16 +137,20 @@ def _cell(found: Recommendation, gpu: str) -> str:
 def purpose_table(s: Scenario, today: date) -> dict[str, Any]:
     """Every card by every purpose: its place by cost, the cost, how many of it."""
     found = by_purpose(s, today)
-    gpus = [one.gpu for one in found["one"].choices] or [str(g) for g in catalogue.gpus().index]
-    best = {
-        gpu: min((p for p in (_place(f, gpu)[0] for f in found.values()) if p), default=999) for gpu in gpus
-    }
+    places = {p: _places(one) for p, one in found.items()}
+    choices = {p: {one.gpu: one for one in each.choices} for p, each in found.items()}
+    gpus = list(choices["one"]) or [str(gpu) for gpu in catalogue.gpus().index]
+    best = {gpu: min((places[p].get(gpu, 999) for p in COMPARED), default=999) for gpu in gpus}
     ordered = sorted(gpus, key=lambda gpu: (gpu not in s.gpus, best[gpu], catalogue.gpu_name(gpu)))
     rows = [
-        (catalogue.gpu_name(gpu), facts(gpu, s, today), *(_cell(found[p], gpu) for p in COMPARED))
+        (
+            catalogue.gpu_name(gpu),
+            facts(gpu, s, today),
+            *(_cell(found[p], choices[p].get(gpu), places[p].get(gpu)) for p in COMPARED),
+        )
         for gpu in ordered
     ]
-    notes = [_first(found), *(_reason(gpu, found) for gpu in s.gpus if gpu in best)]
+    notes = [_first(found), *(_reason(gpu, found, places) for gpu in s.gpus if gpu in best)]
     work = found["one"].work
     caption = (
         f"{work}: place of each card by cost, without your limits. Serving: USD a month; batch, fine-tune "
@@ -144,9 +168,9 @@ def _first(found: dict[str, Recommendation]) -> str:
     return "Cheapest: " + "; ".join(f"{name} to {', '.join(what)}" for name, what in first.items()) + "."
 
 
-def _reason(gpu: str, found: dict[str, Recommendation]) -> str:
+def _reason(gpu: str, found: dict[str, Recommendation], ranks: dict[str, dict[str, int]]) -> str:
     """What a card is best and worst at, in its own numbers."""
-    places = {p: place for p, f in found.items() if (place := _place(f, gpu)[0])}
+    places = {p: by_gpu[gpu] for p, by_gpu in ranks.items() if gpu in by_gpu}
     name = catalogue.gpu_name(gpu)
     if not places:
         return f"{name}: nobody quotes a price, so it has no place."
