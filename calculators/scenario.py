@@ -32,6 +32,7 @@ MAX_TRAIN_GPUS = 100_000  # of one run
 MAX_TRAIN_TOKENS = 10**15  # of one run
 MAX_MICRO_BATCH = 1024  # sequences
 MAX_RENT_USD = 10_000  # per GPU and hour
+MIN_RENT_USD = 0.0001  # the least that a link can spell: what costs nothing has no break-even and no ratio
 MAX_PURCHASE_USD = 10_000_000  # of one GPU
 PRICE_DECIMALS = 4
 
@@ -61,7 +62,7 @@ def _sorted_prices(prices: tuple[tuple[str, float], ...]) -> tuple[tuple[str, fl
     return tuple((gpu, round(usd, PRICE_DECIMALS)) for gpu, usd in sorted(dict(prices).items()))
 
 
-Rent = Annotated[float, Field(ge=0, le=MAX_RENT_USD)]
+Rent = Annotated[float, Field(ge=MIN_RENT_USD, le=MAX_RENT_USD)]
 Purchase = Annotated[float, Field(ge=0, le=MAX_PURCHASE_USD)]
 Slugs = Annotated[tuple[ListSlug, ...], AfterValidator(_distinct), Field(max_length=MAX_PINNED)]
 

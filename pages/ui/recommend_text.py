@@ -139,12 +139,21 @@ def _second(found: Recommendation, best: Choice) -> str:
     assert second.seconds is not None
     assert best.seconds is not None
     said = {
-        "cheapest": f"costs {_times(second.usd, best.usd)} as much",
+        "cheapest": _dearer(second.usd, best.usd),
         "fastest": f"takes {_times(second.seconds, best.seconds)} as long",
         "power": f"draws {second.power_w:,.0f} W instead of {best.power_w:,.0f} W",
         "gpus": f"takes {second.gpus} instead of {best.gpus}",
     }[s.objective]
     return f" Next in line, {setup(second)} {said}."
+
+
+def _dearer(other: Measure, best: Measure) -> str:
+    """A cost against that of the answer, which may be nothing (an owned GPU that was a gift), or not known."""
+    if not np.isfinite(other.value):
+        return "has no price"
+    if not np.isfinite(best.value) or not float(best.value) > 0:
+        return f"costs {usd(float(other.value))}"
+    return f"costs {_times(other, best)} as much"
 
 
 def _times(other: Measure, best: Measure) -> str:
@@ -158,7 +167,7 @@ def _change(found: Recommendation, best: Choice) -> str:
     if found.scenario.objective == "cheapest" and second is not None and second.rent.known:
         assert second.usd is not None
         assert best.usd is not None
-        if np.isfinite(float(second.usd.value)) and float(second.usd.value) > 0:
+        if float(second.usd.value) > 0 and float(best.usd.value) > 0:
             price = second.rent.usd * float(best.usd.value) / float(second.usd.value)
             said.append(
                 f"{second.name} overtakes below {usd(price)} per GPU and hour (now {usd(second.rent.usd)})"

@@ -437,8 +437,8 @@ def takes(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[str]
             assert first.seconds is not None
             assert second.seconds is not None
             slower = float(first.seconds.value) / float(second.seconds.value)
-            by = f"{known[1][0] / known[0][0]:.1f} times cheaper"
-            by += f" than {second.name}" if len(gpus) > 2 else ""
+            by = f"{known[1][0] / known[0][0]:.1f} times cheaper" if known[0][0] > 0 else "for nothing"
+            by += f" than {second.name}" if len(gpus) > 2 and known[0][0] > 0 else ""
             by += f", {slower:.1f} times as slow" if slower > 1.5 else ""
         together = min(first.boards, recommend_load.TOGETHER.get(p, first.boards))
         by += "" if first.offered else f"; {together} in one machine, which nobody quotes"

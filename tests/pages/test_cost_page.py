@@ -124,6 +124,8 @@ def put(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         (("rent", "l4-24gb", None), {"price_edits": ()}),
         (("buy", "l4-24gb", 1500.0), {"purchase_edits": (("l4-24gb", 1500.0),)}),
         (("rent", "l4-24gb", -1.0), {}),
+        (("rent", "l4-24gb", 0.0), {}),
+        (("buy", "l4-24gb", 0.0), {"purchase_edits": (("l4-24gb", 0.0),)}),
         (("rent", "l4-24gb", 1e9), {}),
         (("rent", "l4-24gb", float("nan")), {}),
         (("rent", "nope", 1.0), {}),

@@ -24,6 +24,7 @@ from calculators.scenario import (
     MAX_PINNED,
     MAX_PURCHASE_USD,
     MAX_RENT_USD,
+    MIN_RENT_USD,
     MAX_TRAIN_GPUS,
     MAX_TRAIN_TOKENS,
     Scenario,
@@ -61,8 +62,8 @@ shares = (
 years = st.integers(FIRST_YEAR, LAST_YEAR)
 
 
-def prices(most: int) -> st.SearchStrategy[tuple[tuple[str, float], ...]]:
-    usd = st.floats(0, most).map(lambda x: round(x, 4))
+def prices(least: float, most: int) -> st.SearchStrategy[tuple[tuple[str, float], ...]]:
+    usd = st.floats(least, most).map(lambda x: round(x, 4))
     return st.dictionaries(one("gpus"), usd, max_size=6).map(lambda d: tuple(d.items()))
 
 
@@ -124,8 +125,8 @@ scenarios = st.builds(
     epochs=st.floats(0.01, 1000).map(lambda x: round(x, 6)),
     deadline_days=st.none() | st.floats(0.01, 36500).map(lambda x: round(x, 6)),
     # cost
-    price_edits=prices(MAX_RENT_USD),
-    purchase_edits=prices(MAX_PURCHASE_USD),
+    price_edits=prices(MIN_RENT_USD, MAX_RENT_USD),
+    purchase_edits=prices(0, MAX_PURCHASE_USD),
     price_basis=st.sampled_from(["median", "low", "high", "spot", "own"]),
     cost_view=st.sampled_from(["month", "tokens"]),
     cost_gpu=st.just("") | one("gpus"),
@@ -227,7 +228,8 @@ def test_many_bad_values_are_counted() -> None:
         ("l4-24gb~-1", {}, ["l4-24gb~-1"]),
         ("l4-24gb~99999", {}, ["l4-24gb~99999"]),
         ("l4-24gb~1_l4-24gb~2", {"l4-24gb": 1.0}, ["l4-24gb~2"]),
-        ("l4-24gb~0", {"l4-24gb": 0.0}, []),
+        ("l4-24gb~0", {}, ["l4-24gb~0"]),  # a rent of nothing: no ratio, no break-even
+        ("l4-24gb~0_l40s-48gb~0.0001", {"l40s-48gb": 0.0001}, ["l4-24gb~0"]),
     ],
 )
 def test_prices_that_cannot_be_used_are_named_one_by_one(

@@ -11,7 +11,7 @@ import pytest
 from calculators.ranking import Objective
 from calculators.scenario import Scenario
 from gpu_data.models import model_ids
-from pages.ui import catalogue, cost_load, recommend_load, recommend_text
+from pages.ui import catalogue, cost_load, recommend_load, recommend_text, recommend_views
 from pages.ui.recommend_load import PURPOSES, purpose, recommend, with_purpose
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -187,6 +187,31 @@ def test_an_owned_card_is_paid_in_its_idle_hours() -> None:
     assert full.usd is not None
     assert half.usd is not None
     assert float(half.usd.value) == pytest.approx(2 * float(full.usd.value))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"concurrency": 20},
+        {"task": "finetune"},
+        {"task": "train", "model": "llama-2-7b"},
+        {"serving": "batch"},
+    ],
+    ids=str,
+)
+def test_what_costs_nothing_is_still_put_into_words(fields: dict[str, Any]) -> None:
+    """A gift that needs no power: every sentence stands, without a ratio to nothing."""
+    free = {"price_basis": "own", "usd_per_kwh": 0.0, "purchase_edits": (("h100-sxm5-80gb", 0.0),)}
+    result = found(**SMALL | free | fields)
+    assert result.best is not None
+    assert result.best.usd is not None
+    assert float(result.best.usd.value) == 0
+    said = " ".join((recommend_text.headline(result), *recommend_text.details(result)))
+    assert "costs $" in said
+    assert not {"nan", "inf"} & set(said.split())
+    assert recommend_text.rows(result)
+    duel = Scenario(**SMALL | free | fields)
+    assert any("for nothing" in line for line in recommend_views.duel_table(duel, TODAY)["notes"])
 
 
 def test_what_is_used_lies_between_nothing_and_all() -> None:
