@@ -148,7 +148,7 @@ def _second(found: Recommendation, best: Choice) -> str:
 
 
 def _dearer(other: Measure, best: Measure) -> str:
-    """A cost against that of the answer, which may be nothing (an owned GPU that was a gift), or not known."""
+    """A cost against that of the answer, which may be nothing (a GPU that was a gift), or not known."""
     if not np.isfinite(other.value):
         return "has no price"
     if not np.isfinite(best.value) or not float(best.value) > 0:

@@ -24,9 +24,9 @@ from calculators.scenario import (
     MAX_PINNED,
     MAX_PURCHASE_USD,
     MAX_RENT_USD,
-    MIN_RENT_USD,
     MAX_TRAIN_GPUS,
     MAX_TRAIN_TOKENS,
+    MIN_RENT_USD,
     Scenario,
 )
 from pages.ui import catalogue, link
