@@ -333,6 +333,10 @@ class Fields:
         """The value as written, or None."""
         return self._find(name)[0]
 
+    def spelling(self, name: str) -> str:
+        """The key that gives the value, as the config spells it."""
+        return self._find(name)[1]
+
     def has(self, name: str) -> bool:
         """Whether the config or its class defaults give a value that is not null."""
         return self._find(name)[0] is not None

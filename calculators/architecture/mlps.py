@@ -108,14 +108,18 @@ def _modality_widths(fields: Fields, traits: Traits) -> tuple[int, int]:
 
 
 def top_k(fields: Fields, experts: int) -> int:
-    """Experts that one token uses."""
+    """Experts that one token uses. Raises ConfigRefused when there are not so many."""
     chosen = fields.integer("num_experts_per_tok", default=0, low=0)
     if not chosen:
         fields.assume(
             f"{fields.path}num_experts_per_tok is missing: every token is taken to use all {experts} experts"
         )
         return experts
-    return min(chosen, experts)
+    if chosen > experts:
+        raise fields.refuse(
+            fields.spelling("num_experts_per_tok"), f"is {chosen}, more than the {experts} experts there are"
+        )
+    return chosen
 
 
 def moe(fields: Fields, traits: Traits) -> Part:

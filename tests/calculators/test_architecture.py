@@ -28,6 +28,7 @@ from calculators.architecture import (
     params_total,
     read_config,
 )
+from calculators.architecture.keys import ALIASES
 from calculators.architecture.layout import Role
 from gpu_data.models import model_config
 
@@ -226,6 +227,29 @@ def test_hostile_values_are_refused_by_name(field: str, value: object) -> None:
         read_config({**LLAMA, field: value})
     assert field in refused.value.field
     assert refused.value.reason
+
+
+@pytest.mark.parametrize("of_all", ALIASES["num_experts"])
+@pytest.mark.parametrize("per_token", ALIASES["num_experts_per_tok"])
+def test_more_experts_per_token_than_there_are_is_refused_by_name(of_all: str, per_token: str) -> None:
+    sizes = {key: value for key, value in model_config("mixtral-8x7b").items() if "expert" not in key} | {
+        of_all: 8,
+        "moe_intermediate_size": 14336,
+    }
+    del sizes["model_type"]
+    assert read_config({**sizes, per_token: 8})
+    with pytest.raises(ConfigRefused) as refused:
+        read_config({**sizes, per_token: 64})
+    assert refused.value.field == per_token
+    assert "64" in refused.value.reason
+    assert "8 experts" in refused.value.reason
+
+
+def test_a_nested_config_names_the_whole_path_of_too_many_experts_per_token() -> None:
+    config = {**model_config("mixtral-8x7b"), "num_experts_per_tok": 64}
+    with pytest.raises(ConfigRefused) as refused:
+        read_config({"text_config": config})
+    assert refused.value.field == "text_config.num_experts_per_tok"
 
 
 @pytest.mark.parametrize("field", ["hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"])
