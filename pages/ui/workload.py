@@ -305,7 +305,8 @@ def load(scenario: Scenario) -> Workload:
     """The scenario's workload. Raises ConfigRefused when a config cannot be read."""
     if scenario.config_json:
         found = pasted_architecture(scenario.config_json)
-        return Workload(scenario, found, f"Your {words.cut(found.model_type)} model")
+        kind = f"{words.cut(found.model_type)} " if found.model_type.strip() else ""
+        return Workload(scenario, found, f"Your {kind}model")
     return Workload(scenario, architecture(scenario.model), model_data.model(scenario.model).name)
 
 

@@ -288,6 +288,20 @@ def test_a_long_foreign_name_is_cut_everywhere() -> None:
     assert len(json.dumps(tracks.build(workload.load(scenario(app))).data)) < 300_000
 
 
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        (CONFIG, "Your llama model"),
+        ({key: value for key, value in CONFIG.items() if key != "model_type"}, "Your model"),
+        ({"text_config": {k: v for k, v in CONFIG.items() if k != "model_type"}}, "Your model"),
+        ({**CONFIG, "model_type": " "}, "Your model"),
+    ],
+    ids=["named", "without a model_type", "nested without any", "blank"],
+)
+def test_a_config_without_a_model_type_has_a_plain_name(config: dict[str, Any], name: str) -> None:
+    assert workload.load(Scenario(config_json=json.dumps(config))).name == name
+
+
 def test_what_was_assumed_about_a_config_is_said() -> None:
     app = paste(opened(), json.dumps({**CONFIG, "model_type": "unheard-of"}))
     assert not app.error
