@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from calculators import cost, memory
 from calculators.cost import Money
-from calculators.scenario import MAX_TRAIN_GPUS, Scenario
+from calculators.scenario import Scenario
 from pages.ui import catalogue, price_load, speed_load, training_load, workload
+from pages.ui.gpu_counts import COUNTS, TOGETHER, sizes
 from pages.ui.price_load import Purchase, Rent
 
 Floats = NDArray[np.float64]
 
-COUNTS = (1, 2, 4, 8, 16)  # GPUs of one copy of a model, or of a fine-tune: servers and two servers
 DAYS_PER_MONTH = 365 / 12
-MACHINE = 4  # GPUs of the smallest machine that clusters for training are made of
 _COST_FIELDS = (
     "price_edits", "purchase_edits", "price_basis", "cost_view", "cost_gpu", "least_tokens_per_s",
     "busy_share", "usd_per_kwh", "power_usage_effectiveness", "own_years", "host_usd", "runs_per_month",
@@ -274,17 +273,6 @@ _SIDES = ("value", "low", "high")
 # ---------------------------------------------------------------- fine-tuning and training
 
 
-def _sizes(load: training_load.TrainingLoad) -> tuple[int, ...]:
-    """How many GPUs are tried."""
-    s = load.scenario
-    if not load.trains:
-        return COUNTS
-    if s.deadline_days is None:
-        return (s.train_gpus,)
-    eighths = np.unique((2 ** np.arange(0, 14.1, 0.25)).round()).astype(int) * 8
-    return (1, 2, 4, *(int(n) for n in eighths if n <= MAX_TRAIN_GPUS))
-
-
 @dataclass(frozen=True)
 class _Runs:
     """Every GPU [gpu] by every number of them [gpu, size]."""
@@ -305,16 +293,16 @@ def _runs(scenario: Scenario) -> _Runs:
     """Memory and time; nothing in it depends on a price. Raises ConfigRefused."""
     load = training_load.load(scenario)
     ids = _shown_gpus(scenario)
-    sizes = np.array(_sizes(load))
+    tried = np.array(sizes(scenario))
     gpus = [workload.pinned(gpu, 1) for gpu in ids]
-    found = load.many(gpus, boards=sizes)
+    found = load.many(gpus, boards=tried)
     hours = Money(*load.hours(found))
-    devices = np.array([gpu.devices for gpu in gpus])[:, None] * sizes
+    devices = np.array([gpu.devices for gpu in gpus])[:, None] * tried
     days = Money(*(side / devices / 24 for side in (hours.value, hours.low, hours.high)))
     kinds = load.kinds(gpus)
     return _Runs(
         tuple(ids),
-        sizes,
+        tried,
         (found.verdict == memory.FITS) & np.isfinite(hours.value),
         hours,
         days,
@@ -345,8 +333,8 @@ def run_costs(scenario: Scenario, today: date) -> Costs:
         if place is None:
             options.append(_without(base, _why_not_run(found, i, s)))
             continue
-        sizes = [np.inf if n is None else float(found.sizes[n]) for n in (at["low"], at["high"])]
-        options.append(_ran(base, s, found, (i, place), sizes))
+        ends = [np.inf if n is None else float(found.sizes[n]) for n in (at["low"], at["high"])]
+        options.append(_ran(base, s, found, (i, place), ends))
     return _ordered(s, load.work, options, load.architecture.assumptions)
 
 
@@ -365,8 +353,8 @@ def _why_not_run(found: _Runs, i: int, s: Scenario) -> str:
     return f"does not fit {most:,} GPU{'s' if most > 1 else ''}, or not surely"
 
 
-def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], sizes: Sequence[float]) -> Option:
-    """The option of one number of GPUs; sizes are the numbers at the fast and at the slow end of the band."""
+def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], ends: Sequence[float]) -> Option:
+    """The option of one number of GPUs; ends are the numbers at the fast and at the slow end of the band."""
     i, column = at
     gpus = int(found.sizes[column])
     hours = Money(*(np.asarray(getattr(found.hours, side)[at]) for side in _SIDES))
@@ -386,11 +374,11 @@ def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], sizes: Se
         )
     return Option(
         base.gpu, base.name, base.rent, base.purchase,
-        boards=gpus, copies=1, gpus=gpus, gpus_low=sizes[0], gpus_high=sizes[1],
+        boards=gpus, copies=1, gpus=gpus, gpus_low=ends[0], gpus_high=ends[1],
         month=month, unit=run, people_usd=people,
         tokens_per_s=Money(*(np.asarray(getattr(found.tokens_per_s, side)[at]) for side in _SIDES)),
         gpu_hours=hours, days=days, rank=run if month is None else month,
-        together=_quoted_together(s, base.rent, min(gpus, MACHINE)),
+        together=_quoted_together(s, base.rent, min(gpus, TOGETHER[s.task])),
     )  # fmt: skip
 
 

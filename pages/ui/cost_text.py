@@ -6,6 +6,7 @@ from calculators.cost import Money
 from calculators.scenario import Scenario
 from pages.ui import words
 from pages.ui.cost_load import Costs, Option
+from pages.ui.gpu_counts import TOGETHER
 
 VIEWS = {"month": "A month", "tokens": "A million tokens"}
 _PRICE_BASES = {
@@ -168,7 +169,8 @@ def _cheaper_apart(costs: Costs, best: Option) -> str:
     apart = [option for option in costs.ranked if not option.together]
     limit = 0.0 if best.rank is None else float(best.rank.value)
     if not best.together:
-        return f"Nobody quotes a machine with {min(best.boards, 8):,} of them: ask the lender."
+        boards = min(best.boards, TOGETHER.get(costs.scenario.task, best.boards))
+        return f"Nobody quotes a machine with {boards:,} of them: ask the lender."
     names = [
         f"{setup(o)} {usd(float(o.rank.value))}"
         for o in apart

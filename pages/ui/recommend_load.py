@@ -20,13 +20,11 @@ from calculators.ranking import Limit, Measure, Options
 from calculators.scenario import Scenario
 from gpu_data import mig
 from pages.ui import catalogue, compare_choices, price_load, speed_load, training_load, workload
+from pages.ui.gpu_counts import COUNTS, TOGETHER, sizes
 from pages.ui.price_load import Rent
 
 Floats = NDArray[np.float64]
 
-COUNTS = (1, 2, 4, 8, 16)  # GPUs of one copy: servers and two servers
-# GPUs that must stand in one machine, at most: clusters for training are made of machines of 4 and more
-TOGETHER = {"train": 4, "full": 8, "lora": 8, "qlora": 8}
 COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
 USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
 SIDES = ("value", "low", "high")
@@ -690,24 +688,16 @@ class _Runs:
     reasons: tuple[str | None, ...]
 
 
-def _sizes(s: Scenario, trains: bool) -> tuple[int, ...]:
-    if not trains:
-        return COUNTS
-    eighths = np.unique((2 ** np.arange(0, 11.1, 0.5)).round()).astype(int) * 8
-    own = () if s.deadline_days is not None else (s.train_gpus,)
-    return tuple(sorted({1, 2, 4, *(int(n) for n in eighths), *own}))
-
-
 @lru_cache(maxsize=32)
 def _runs(s: Scenario) -> _Runs:
     """Memory and speed; nothing in it depends on a price or a length. Raises ConfigRefused."""
     load = training_load.load(s)
     cards = _cards(s.pre_release)
     gpus = [workload.pinned(gpu, 1) for gpu in cards.ids]
-    sizes = np.array(_sizes(s, load.trains))
+    tried = np.array(sizes(s))
     kinds = load.kinds(gpus)
     return _Runs(
-        cards, load, load.many(gpus, boards=sizes), sizes, np.array([gpu.devices for gpu in gpus]),
+        cards, load, load.many(gpus, boards=tried), tried, np.array([gpu.devices for gpu in gpus]),
         tuple(kind.barred or kind.speed_refused for kind in kinds),
     )  # fmt: skip
 
@@ -773,9 +763,7 @@ def _run_options(
     run = Measure(*(side / table.devices[:, None] * usd[:, None] for side in hours))  # prices are of a board
     power = table.cards.power_w[:, None] * boards
     allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
-    if table.load.trains and s.deadline_days is None:
-        allowed &= table.sizes == s.train_gpus
-    together = np.minimum(table.sizes, TOGETHER[purpose(s)])
+    together = np.minimum(table.sizes, TOGETHER[s.task])
     options = Options(table.found.verdict, run, seconds, power, boards, allowed, machine[:, None] >= together)
     return options, _run_limits(s, seconds, run, power)
 

@@ -23,7 +23,8 @@ from pages.ui import (
     words,
     workload,
 )
-from pages.ui.recommend_load import COUNTS, PURPOSES, Choice, Recommendation, recommend, with_purpose
+from pages.ui.gpu_counts import COUNTS, TOGETHER
+from pages.ui.recommend_load import PURPOSES, Choice, Recommendation, recommend, with_purpose
 
 usd = cost_text.usd
 COMPARED = ("one", "many", "batch", "qlora", "lora", "full", "train")
@@ -440,7 +441,7 @@ def takes(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[str]
             by = f"{known[1][0] / known[0][0]:.1f} times cheaper" if known[0][0] > 0 else "for nothing"
             by += f" than {second.name}" if len(gpus) > 2 and known[0][0] > 0 else ""
             by += f", {slower:.1f} times as slow" if slower > 1.5 else ""
-        together = min(first.boards, recommend_load.TOGETHER.get(p, first.boards))
+        together = min(first.boards, TOGETHER.get(found.scenario.task, first.boards))
         by += "" if first.offered else f"; {together} in one machine, which nobody quotes"
         won.setdefault(first.gpu, []).append(f"{PURPOSES[p][:1].lower()}{PURPOSES[p][1:]} ({by})")
     return [f"Take {catalogue.gpu_name(gpu)} to: {'; '.join(what)}." for gpu, what in won.items()]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from calculators import memory
 from calculators.scenario import Scenario
 from gpu_data.prices import price_summary
-from pages.ui import cost_buy, cost_load, cost_rows, cost_terms, cost_text, price_load, workload
+from pages.ui import cost_buy, cost_rows, cost_terms, cost_text, gpu_counts, price_load, workload
 from pages.ui.cost_load import Costs, Option, costs
 
 TODAY = date(2026, 11, 30)
@@ -67,7 +67,7 @@ def test_the_setup_is_the_fewest_gpus_that_hold_the_users_at_the_speed_asked_for
     one = option(of(SERVE, least_tokens_per_s=0.0), gpu)
     load = workload.load(SERVE)
     best = None
-    for boards in cost_load.COUNTS:
+    for boards in gpu_counts.COUNTS:
         for copies in range(1, 21):
             users = -(-20 // copies)
             deployment = load.deployment([workload.pinned(gpu, boards)], users=users)
