@@ -10,7 +10,6 @@ from pathlib import Path
 from types import CodeType
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calculators.scenario import Scenario
@@ -43,7 +42,7 @@ ACCURACY = ("est", "qty", "off")
 
 # The owners of the link are never seen; the title leaves the first place to the answer.
 STYLE = """<style>
-.st-key-link-owners, .st-key-link-live, .st-key-link-live-run, .st-key-link-last { display: none; }
+.st-key-link-owners, .st-key-link-live-run, .st-key-link-last { display: none; }
 .st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
@@ -133,7 +132,7 @@ PAGES: tuple[PageSpec, ...] = (
 )
 
 
-def navigation() -> tuple[PageSpec, StreamlitPage]:
+def navigation() -> PageSpec:
     """Declare the pages; the one that the address asks for. The first page is the landing page.
 
     Streamlit serves the landing page at the root alone, so its own name is declared a second time, hidden.
@@ -145,7 +144,7 @@ def navigation() -> tuple[PageSpec, StreamlitPage]:
         st.Page(f"pages/{first.name}.py", title=first.menu, url_path=first.name, visibility="hidden"),
     ]
     chosen = st.navigation(pages, position="top")
-    return next(spec for spec in PAGES if spec.menu == chosen.title), chosen
+    return next(spec for spec in PAGES if spec.menu == chosen.title)
 
 
 def view() -> Scenario:
@@ -159,7 +158,7 @@ def view() -> Scenario:
 
 def run() -> None:
     """One run of the app: menu, link, title, notices, sidebar, page."""
-    spec, page = navigation()
+    spec = navigation()
     st.html(STYLE)
     last = st.container(key="link-last")
     state.start_run()
@@ -167,22 +166,20 @@ def run() -> None:
     state.remember(scenario)
     state.hold(scenario)
     try:
-        with st.container(
-            horizontal=True,
-            horizontal_alignment="distribute",
-            vertical_alignment="center",
-            key="page-head",
-        ):
-            st.title(spec.title, anchor=False, width="content")
-            copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
-        if notices:
-            _tell(notices)
+        with st.container(key="page-top"):  # one place, so that what follows keeps its own
+            with st.container(
+                horizontal=True,
+                horizontal_alignment="distribute",
+                vertical_alignment="center",
+                key="page-head",
+            ):
+                st.title(spec.title, anchor=False, width="content")
+                copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
+            if notices:
+                _tell(notices)
         with st.sidebar:
             spec.sidebar(scenario)
-        if spec.live(scenario):
-            _live(spec.name)
-        else:
-            page.run()
+        _live(spec.name)
     finally:
         state.release()
     with last:
@@ -199,7 +196,7 @@ def _code(name: str) -> CodeType:
 
 @st.fragment
 def _live(name: str) -> None:
-    """A page as a fragment that owns some parameters: changing them leaves menu, title and sidebar alone.
+    """A page and the link's owners as a fragment: its own parameters change without menu, title and sidebar.
 
     The fragment belongs to the whole app, like the parameters: what a page binds leaves the address with it.
     A page object can run once only; a fragment runs its file again and again.

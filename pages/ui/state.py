@@ -17,7 +17,7 @@ taken in a run that said so. A hidden input tells which: it holds the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -32,7 +32,6 @@ T = TypeVar("T")
 _VIEW = "_scenario"
 _LARGE_CONFIG = "_large_config"
 _OWNERS = "link-owners"
-_LIVE_OWNERS = "link-live"
 _READ = "_link_read"
 _TOLD = "_link_told"
 _KNOWN = "_link_addresses"
@@ -66,10 +65,10 @@ def _went_back_or_forward() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def _expect(start: Mapping[str, str], end: Mapping[str, str], live: Collection[str]) -> None:
-    """Know every address between two: parameters change one by one as the bound inputs do it, `live` last."""
+def _expect(start: Mapping[str, str], end: Mapping[str, str]) -> None:
+    """Know every address between two: parameters change one by one as the bound inputs do it."""
     steps = [dict(start)]
-    for name in sorted(end, key=lambda name: name in live):
+    for name in end:
         if end[name] != steps[-1][name]:
             steps.append(steps[-1] | {name: end[name]})
     known: list[dict[str, str]] = st.session_state[_KNOWN]
@@ -92,18 +91,17 @@ def _follow() -> tuple[dict[str, str], dict[str, str], dict[str, str] | None]:
     return address, texts, told
 
 
-def _draw_owners(
-    key: str, names: Iterable[str], address: Mapping[str, str], texts: Mapping[str, str]
-) -> None:
-    """Bound inputs of some parameters. Only those with a value need one: an absent one has nothing to lose.
+def _draw_owners(address: Mapping[str, str], texts: Mapping[str, str]) -> None:
+    """The bound inputs. Only parameters with a value need one: an absent one has nothing to lose.
 
-    The key of every one is kept as ordinary state, because Streamlit writes a value to the address only if
-    the key was there before.
+    Always in the same place: an input that moves is forgotten by the browser, and with it the parameter. The
+    key of every one is kept as ordinary state, because Streamlit writes a value to the address only if the
+    key was there before.
     """
-    with st.container(key=key):
-        for name in names:
-            st.session_state[name] = texts[name]
-            if texts[name] or address[name]:
+    with st.container(key=_OWNERS):
+        for name, text in texts.items():
+            st.session_state[name] = text
+            if text or address[name]:
                 st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
 
 
@@ -117,9 +115,9 @@ def _told(address: Mapping[str, str], texts: dict[str, str], told: Mapping[str, 
 def read(
     live: Callable[[Scenario], Collection[str]] = lambda _: (),
 ) -> tuple[Scenario, tuple[link.Notice, ...]]:
-    """The address as a Scenario and what in it was not used as it stood. Draws the owners.
+    """The address as a Scenario and what in it was not used as it stood.
 
-    `live` names the parameters whose owners the page draws itself, in the fragment that changes them.
+    `live` names the parameters that the page's own fragment changes.
     """
     address, texts, told = _follow()
     query: dict[str, list[str]] = {name: [text] for name, text in texts.items() if text}
@@ -136,19 +134,15 @@ def read(
     large = st.session_state.get(_LARGE_CONFIG)
     if large and not scenario.config_json:
         scenario = changed(scenario, config_json=large)
-    own = live(scenario)
-    _expect(address, texts, own)
-    st.session_state[_READ] = _Read(
-        dict(texts), frozenset(notice.param for notice in notices), frozenset(own)
-    )
-    _draw_owners(_OWNERS, [name for name in link.PARAMS if name not in own], address, texts)
-    if not own:
-        _told(address, texts, told)
+    _expect(address, texts)
+    st.session_state[_TOLD] = told  # the owners are drawn in the fragment
+    noted = frozenset(notice.param for notice in notices)
+    st.session_state[_READ] = _Read(dict(texts), noted, frozenset(live(scenario)))
     return scenario, notices
 
 
 def read_live() -> Scenario:
-    """The scenario inside the fragment that the page's live parameters belong to. Draws their owners.
+    """The scenario inside the page's fragment. Draws the owners.
 
     Where anything else changed, or something that was named in a notice, the whole page is run again.
     """
@@ -157,10 +151,10 @@ def read_live() -> Scenario:
     last_read: _Read = st.session_state[_READ]
     address, texts, told = _follow()
     moved = {name for name, text in texts.items() if text != last_read.texts[name]}
-    _expect(address, texts, last_read.live)
+    _expect(address, texts)
     if moved - last_read.live or moved & last_read.noted:
         st.rerun()
-    _draw_owners(_LIVE_OWNERS, [name for name in link.PARAMS if name in last_read.live], address, texts)
+    _draw_owners(address, texts)
     _told(address, texts, told)
     if moved:
         fields = {}
@@ -266,7 +260,7 @@ def end_run(key: str = _TAKEN_IN) -> None:
 
 def end_live() -> None:
     """The fragment was sent, in a whole run or alone."""
-    with st.container(key=f"{_LIVE_OWNERS}-run"):
+    with st.container(key="link-live-run"):
         end_run(_LIVE_TAKEN_IN)
 
 

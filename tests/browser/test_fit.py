@@ -282,6 +282,28 @@ def test_back_and_forward_walk_through_what_was_chosen(page: Page, server: str) 
     expect(page.locator(VERDICT)).to_have_text(last)
 
 
+def test_a_link_survives_every_page(page: Page, server: str) -> None:
+    """Menu clicks keep what the address carries, whichever page changed it last."""
+    opened(page, f"{server}/?users=20&busy=0.5&base=l4-24gb")
+    page.locator(CONTEXT).focus()
+    page.keyboard.press("ArrowRight")
+    wanted = {"users": "20", "busy": "0.5", "base": "l4-24gb", "ctx": "10240"}
+    keeps = """wanted => Object.entries(wanted).every(
+      ([name, value]) => new URLSearchParams(location.search).get(name) === value)"""
+    page.wait_for_function(keeps, arg=wanted)
+    for menu in ("Compare", "Learn", "Benchmarks", "Cost", "How far off?", "Fit"):
+        page.get_by_role("link", name=menu, exact=True).click()
+        page.wait_for_function(keeps, arg=wanted)
+        settled(page)
+        page.wait_for_function(keeps, arg=wanted)
+    expect(page.locator(USERS)).to_have_attribute("aria-valuetext", "20 users")
+    page.get_by_role("radio", name="Train").click()
+    page.wait_for_url(re.compile("task=train"))
+    settled(page)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.wait_for_function(keeps, arg=wanted | {"task": "train"})
+
+
 def test_a_value_that_went_back_to_its_default_can_be_set_again(page: Page, server: str) -> None:
     opened(page, f"{server}/?ctx=16384")
     box = page.get_by_role("spinbutton", name="Context (max_model_len)")
