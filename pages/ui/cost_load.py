@@ -6,7 +6,7 @@ Looks up and hands over to the calculators; puts nothing into words.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Any
@@ -40,7 +40,8 @@ class Option:
     gpus_high those at the ends of the speed's band. month: USD a month, people's lost time included; unit:
     USD per million tokens, or per run. people_usd: a month's lost time. tokens_per_s: of one user (serving),
     of one GPU (training). rank: what options are ordered by. together: whether anybody quotes a machine with
-    as many GPUs as must stand in one. reason: why there is none.
+    as many GPUs as must stand in one; apart: what would be cheaper on this GPU if somebody had larger ones.
+    reason: why there is none.
     """
 
     gpu: str
@@ -64,6 +65,7 @@ class Option:
     days: Money | None = None
     rank: Money | None = None
     together: bool = True
+    apart: Option | None = None
     reason: str | None = None
 
     @property
@@ -167,16 +169,21 @@ def _serving(scenario: Scenario) -> _Serving:
     )
 
 
-def _cheapest(goal: Floats, rate: Floats, good: NDArray[np.bool_], gpus: int) -> NDArray[np.int64]:
+def _cheapest(
+    goal: Floats, rate: Floats, good: NDArray[np.bool_], quoted: NDArray[np.bool_], gpus: int
+) -> NDArray[np.int64]:
     """For each GPU the place of its smallest goal among [users x counts], the fastest of several; else -1.
 
-    goal, rate and good are [users, pair], pairs in the order of GPUs.
+    Machines that somebody quotes come first. goal, rate and good are [users, pair], pairs in the order of
+    GPUs; quoted is [pair].
     """
 
-    def by_gpu(values: Floats) -> Floats:
+    def by_gpu(values: Any) -> Any:
         return values.reshape(len(values), gpus, -1).transpose(1, 0, 2).reshape(gpus, -1)
 
     asked = by_gpu(np.where(good, goal, np.inf))
+    sure = np.where(by_gpu(good & quoted), asked, np.inf)
+    asked = np.where(np.isfinite(sure).any(axis=1, keepdims=True), sure, asked)
     least = asked.min(axis=1, keepdims=True)
     fast = np.where(asked <= least * (1 + 1e-9), by_gpu(np.nan_to_num(rate)), -np.inf)
     return np.where(np.isfinite(least[:, 0]), fast.argmax(axis=1), -1)
@@ -203,7 +210,9 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     goal = usd * total
     if s.cost_view == "tokens":
         goal = np.nan_to_num(cost.usd_per_million_tokens(goal, rate), nan=np.inf)
-    places = [_cheapest(goal, rate, good, len(ids)) for good in enough]
+    quoted = np.array([_quoted_together(s, prices[gpu], n) for gpu in ids for n in COUNTS])
+    places = [_cheapest(goal, rate, good, quoted, len(ids)) for good in enough]
+    least = _cheapest(goal, rate, enough[0], np.ones_like(quoted), len(ids))  # whoever has such machines
     options = []
     for i, gpu in enumerate(ids):
         base = Option(gpu, catalogue.gpu_name(gpu), prices[gpu], price_load.purchase(s, gpu))
@@ -212,7 +221,11 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
             options.append(_without(base, _why_not_served(found, slice(i * width, (i + 1) * width), s)))
             continue
         sums = [np.nan if place[i] < 0 else float(total[one]) for place, one in zip(places, at, strict=True)]
-        options.append(_served(base, s, found, at[0], sums))
+        one = _served(base, s, found, at[0], sums)
+        if least[i] != places[0][i] and not quoted[i * width + int(least[i]) % width]:
+            place = (int(least[i]) // width, i * width + int(least[i]) % width)
+            one = replace(one, apart=_served(base, s, found, place, [float(total[place])] * 3))
+        options.append(one)
     return _ordered(s, found.name, options, found.assumptions)
 
 
@@ -326,21 +339,34 @@ def run_costs(scenario: Scenario, today: date) -> Costs:
     options = []
     for i, gpu in enumerate(found.gpus):
         base = Option(gpu, catalogue.gpu_name(gpu), prices[gpu], price_load.purchase(s, gpu))
-        # a training run takes the fewest GPUs that are in time; a fine-tune the cheapest number
-        goal = found.sizes.astype(float) if load.trains else found.hours.value[i]
-        at = {side: _first(np.where(good[i], goal, np.inf)) for side, good in sides.items()}
+        quoted = np.array([_quoted_together(s, base.rent, _in_one_machine(s, int(n))) for n in found.sizes])
+        at = {side: _fewest_hours(found.hours.value[i], good[i], quoted) for side, good in sides.items()}
         place = at["value"]
         if place is None:
             options.append(_without(base, _why_not_run(found, i, s)))
             continue
-        ends = [np.inf if n is None else float(found.sizes[n]) for n in (at["low"], at["high"])]
-        options.append(_ran(base, s, found, (i, place), ends))
+        fast, slow = (np.inf if n is None else float(found.sizes[n]) for n in (at["low"], at["high"]))
+        mine = float(found.sizes[place])
+        one = _ran(base, s, found, (i, place), (min(fast, mine), max(slow, mine)))
+        least = _fewest_hours(found.hours.value[i], sides["value"][i], np.ones_like(quoted))
+        if least is not None and least != place and not quoted[least]:
+            own = float(found.sizes[least])
+            one = replace(one, apart=_ran(base, s, found, (i, least), (own, own)))
+        options.append(one)
     return _ordered(s, load.work, options, load.architecture.assumptions)
 
 
-def _first(goal: Floats) -> int | None:
-    place = int(np.argmin(goal))
-    return place if np.isfinite(goal[place]) else None
+def _fewest_hours(hours: Floats, good: NDArray[np.bool_], quoted: NDArray[np.bool_]) -> int | None:
+    """The place of the fewest GPU-hours, which is the cheapest, of several the fewest GPUs; quoted first."""
+    among = good & quoted if (good & quoted).any() else good
+    if not among.any():
+        return None
+    asked = np.where(among, hours, np.inf)
+    return int(np.argmax(asked <= asked.min() * (1 + 1e-9)))
+
+
+def _in_one_machine(s: Scenario, gpus: int) -> int:
+    return min(gpus, TOGETHER[s.task])
 
 
 def _why_not_run(found: _Runs, i: int, s: Scenario) -> str:
@@ -378,7 +404,7 @@ def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], ends: Seq
         month=month, unit=run, people_usd=people,
         tokens_per_s=Money(*(np.asarray(getattr(found.tokens_per_s, side)[at]) for side in _SIDES)),
         gpu_hours=hours, days=days, rank=run if month is None else month,
-        together=_quoted_together(s, base.rent, min(gpus, TOGETHER[s.task])),
+        together=_quoted_together(s, base.rent, _in_one_machine(s, gpus)),
     )  # fmt: skip
 
 

@@ -166,7 +166,7 @@ def _speed_line(s: Scenario, best: Option) -> str:
 
 def _cheaper_apart(costs: Costs, best: Option) -> str:
     """What would be cheaper if somebody had as many GPUs in one machine."""
-    apart = [option for option in costs.ranked if not option.together]
+    apart = [option.apart or option for option in costs.ranked if option.apart or not option.together]
     limit = 0.0 if best.rank is None else float(best.rank.value)
     if not best.together:
         boards = min(best.boards, TOGETHER.get(costs.scenario.task, best.boards))

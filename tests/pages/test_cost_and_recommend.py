@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calculators.scenario import MAX_TRAIN_GPUS, Scenario
-from pages.ui import cost_load, gpu_counts, recommend_load
+from pages.ui import cost_load, cost_text, gpu_counts, recommend_load
 
 TODAY = date(2026, 11, 30)
 LLAMA_405B = {"task": "train", "model": "llama-3.1-405b", "train_tokens": 15 * 10**12}
@@ -22,6 +22,16 @@ LLAMA_405B = {"task": "train", "model": "llama-3.1-405b", "train_tokens": 15 * 1
         {**LLAMA_405B, "deadline_days": 60},
         {"task": "train", "model": "llama-2-7b", "deadline_days": 30},
         {"task": "train", "model": "llama-3.1-70b", "train_gpus": 500},
+        {"task": "train", "model": "llama-3.1-8b", "train_tokens": 10**11, "deadline_days": 365},
+        {"task": "finetune", "model": "llama-3.1-8b"},
+        {"task": "finetune", "model": "llama-3.3-70b", "method": "lora"},
+        {"task": "finetune", "model": "llama-3.1-8b", "method": "full", "price_basis": "low"},
+        {"concurrency": 20},
+        {"model": "qwen3-8b", "weight_format": "fp8", "concurrency": 20},
+        {"model": "qwen3-8b", "weight_format": "awq-int4", "concurrency": 50},
+        {"model": "qwen3-8b", "weight_format": "awq-int4", "concurrency": 200},
+        {"model": "mixtral-8x7b", "weight_format": "awq-int4", "concurrency": 20},
+        {"model": "llama-3.1-8b", "weight_format": "fp8", "concurrency": 64, "price_basis": "high"},
     ],
     ids=str,
 )
@@ -43,3 +53,19 @@ def test_training_is_tried_up_to_the_most_gpus_a_run_may_have_in_small_steps() -
     assert sizes[-1] <= MAX_TRAIN_GPUS < sizes[-1] * 1.2
     assert all(more / n <= 1.25 for n, more in pairwise(sizes) if n >= 64)
     assert gpu_counts.sizes(Scenario(task="train", train_gpus=77)) == (77,)
+
+
+def test_a_cheaper_setup_that_nobody_quotes_stands_aside() -> None:
+    """RTX 3090: quoted one by one, so it serves as three copies of one; two in one machine would do."""
+    found = cost_load.costs(Scenario(model="qwen3-8b", weight_format="fp8", concurrency=20), TODAY)
+    best = found.best
+    assert best is not None
+    assert best.boards <= best.rent.largest_machine
+    assert best.apart is not None
+    assert best.rank is not None
+    assert best.apart.rank is not None
+    assert best.apart.boards > best.rent.largest_machine
+    assert float(best.apart.rank.value) < float(best.rank.value)
+    said = " ".join(cost_text.details(found))
+    assert "Cheaper if you find a machine with so many" in said
+    assert cost_text.setup(best.apart) in said
