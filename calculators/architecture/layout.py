@@ -114,6 +114,7 @@ class Cache:
     tokens_per_cell: int = 1  # compressed attention keeps one cell for this many tokens
     fixed_elements: int = 0  # per sequence whatever the context
     kv_heads: int = 1  # tensor parallelism can split over this many; 1 with LATENT means replicated
+    selected_cells: int | None = None  # an indexer chooses so many of the cells; None: all are attended to
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,8 @@ def latent_attention(fields: Fields, traits: Traits, layer_type: str) -> Part:
     if traits.k_rope_norm:
         weights = (*weights, *norms(rope, 1))
     window = fields.integer("sliding_window", default=0, low=0) or None if layer_type == "sliding" else None
-    caches = () if reused else (Cache(CacheKind.LATENT, rank + rope, window),)
+    chosen = fields.integer("index_topk", default=0, low=0) or None if traits.index else None
+    caches = () if reused else (Cache(CacheKind.LATENT, rank + rope, window, selected_cells=chosen),)
     if traits.index and layer_type == "indexed":
         query_width = width if traits.index_query == "hidden" else q_rank or width
         found = indexer(fields, traits, query_width, width)
@@ -240,7 +241,9 @@ def compressed_attention(fields: Fields, traits: Traits, layer_type: str) -> Par
             *matrix(Role.INDEXER, index_heads * index, q_rank),
             *matrix(Role.INDEXER, index_heads, width),
         )
-        caches = (*caches, Cache(CacheKind.COMPRESSED, dim + index, tokens_per_cell=rate))
+        chosen = fields.integer("index_topk", default=0, low=0) or None
+        kept = Cache(CacheKind.COMPRESSED, dim + index, tokens_per_cell=rate, selected_cells=chosen)
+        caches = (*caches, kept)
     return Part(weights, caches)
 
 

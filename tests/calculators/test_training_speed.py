@@ -31,6 +31,7 @@ from calculators.training.flops import (
 from calculators.training.gpu import GpuRefused, gpu_speed_of
 from calculators.training.speed import best_tflops, sustained_tflops
 from gpu_data import spec_frame
+from gpu_data.models import model_ids
 from tests.calculators.training_cases import TABLES, arch, gpu, training, trainings
 
 NUMBERS = {name: constant.value for name, constant in TABLES.constants.items()}
@@ -91,6 +92,70 @@ def test_causal_attention_sees_half_the_sequence_and_a_window_its_own_length() -
     assert mean_context(4096, None) == 2048
     assert mean_context(4096, 8192) == 2048
     assert mean_context(1_000_000, 1024) == pytest.approx(1024, rel=0.001)
+
+
+LONG = 65536
+
+
+@pytest.mark.parametrize(
+    ("model", "flops"),
+    [
+        pytest.param("llama-2-7b", 12 * 4096 * 32 * LONG, id="the whole sequence: Llama 2"),
+        pytest.param("mistral-7b-v0.1", 12 * 4096 * 32 * 4096, id="a window: arXiv:2310.06825, table 1"),
+        pytest.param(
+            "llama-4-scout", 12 * 5120 * (36 * 8192 + 12 * LONG), id="chunks in 36 of 48 layers: config.json"
+        ),
+        pytest.param(
+            "gemma-3-1b", 12 * 1024 * (22 * 512 + 4 * LONG), id="windows in 22 of 26 layers: config.json"
+        ),
+        pytest.param(
+            "gemma-4-e2b",
+            12 * (28 * 2048 * 512 + 7 * 4096 * LONG),
+            id="also where keys and values of another layer are read: config.json",
+        ),
+        pytest.param(
+            "deepseek-v3.2",
+            61 * (6 * 128 * (192 + 128) * 2048 + 6 * 64 * 128 * LONG),
+            id="2,048 tokens selected by an indexer of 64 heads: DeepSeek-V3.2 report, section 2.1",
+        ),
+        pytest.param(
+            "deepseek-v4-flash",
+            12 * 64 * 512 * (43 * 128 + 20 * LONG / 128 + 21 * 512) + 21 * 6 * 64 * 128 * LONG / 4,
+            id="a window, one cell for 128 tokens, 512 selected of one cell for 4: config.json",
+        ),
+    ],
+)
+def test_a_layer_attends_to_its_window_chunk_or_selection_only(model: str, flops: float) -> None:
+    """12 x heads x head size x tokens attended to (PaLM, appendix B); an indexer scores and sums nothing."""
+    found = arch(model)
+    attention = model_flops_per_token(found, LONG) - model_flops_per_token(found, 0)
+    assert attention == pytest.approx(flops, rel=1e-6)
+
+
+def test_causal_layers_compute_half_of_what_published_figures_count() -> None:
+    for model in ("llama-2-7b", "deepseek-v2-lite"):
+        assert 2 * attention_flops(arch(model), LONG) == attention_flops(arch(model), LONG, causal=False)
+    assert attention_flops(arch("llama-4-scout"), LONG) == pytest.approx(
+        4 * 5120 * (36 * 8192 + 12 * LONG) / 2
+    )
+
+
+def test_looked_up_tables_of_layers_are_not_multiplied() -> None:
+    """Gemma 4 E2B: 2.3 B effective of 5.1 B parameters, the rest looked up (its model card)."""
+    assert model_flops_per_token(arch("gemma-4-e2b"), 0) == pytest.approx(6 * 2.3e9, rel=0.02)
+
+
+@pytest.mark.parametrize("gpu_id", ["h100-sxm5-80gb", "a100-sxm4-80gb", "mi300x-192gb"])
+def test_no_mfu_lies_above_the_best_matmul_anyone_measured(gpu_id: str) -> None:
+    card = gpu(gpu_id)
+    most = min(card.ceilings_tflops.get("bf16", np.inf) / card.tflops["bf16"], 1.0)
+    lengths = np.array([2048, 16384, 65536])
+    for model in model_ids():
+        for checkpointing in ("none", "full"):
+            run_ = training(model, "torchtitan", seq_len=lengths, checkpointing=checkpointing)
+            mfu = speed(run_, card, TABLES).mfu
+            assert np.all(mfu > 0), model
+            assert np.all(mfu <= most), (model, checkpointing, mfu)
 
 
 # ---------------------------------------------------------------- laws
