@@ -335,15 +335,18 @@ def _show(key: str, value: Any) -> bool:
     return True
 
 
-def control(widget: Callable[..., T], label: str, field: str, *, unit: int = 1, **options: Any) -> T:
+def control(
+    widget: Callable[..., T], label: str, field: str, *, unit: int = 1, variant: str = "", **options: Any
+) -> T:
     """Draw `widget` for one field of the Scenario: it shows the link's value and writes changes to the link.
 
     Works for number_input, text_input, toggle, checkbox, selectbox, radio, segmented_control, pills (single
     or multi), slider and select_slider. Options are the ids themselves; put names on them with `format_func`.
     A whole number may be shown in units of so many (a billion tokens). Without `help` the glossary's sentence
-    for the field is the tooltip.
+    for the field is the tooltip. `variant` names what the words of the options depend on: a browser keeps the
+    old words of the option in use unless the control is another.
     """
-    key = f"ui-{field}"
+    key = f"ui-{field}" + (f"-{variant}" if variant else "")
     options["help"] = options.get("help") or glossary.of_field(field)
     value: Any = getattr(held() or last(), field)
     if unit != 1 and value is not None:
