@@ -121,10 +121,14 @@ def best_setups(options: Options, grade: NDArray[np.int8], objective: Objective)
 def order(
     options: Options, grade: NDArray[np.int8], objective: Objective, names: Sequence[str] = ()
 ) -> NDArray[np.int64]:
-    """The possible ones of [card], best first; names only decide between those alike in everything."""
+    """The possible ones of [card], best first; names only decide between those alike in everything.
+
+    An option of which nobody knows what is asked for, say its price, stands behind all others, even those
+    that fit less surely.
+    """
     keys = options.keys(objective)
     alike = [np.asarray(names)] if len(names) else []
-    found = np.lexsort((*alike, *reversed(keys), -grade.astype(int)))
+    found = np.lexsort((*alike, *reversed(keys), -grade.astype(int), np.isinf(keys[0])))
     return found[grade[found] > NOT]
 
 

@@ -466,8 +466,7 @@ def _finished(
         best = replace(best, usd=_with_band(options, limits, best.usd))
     names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
     ranked = ranking.order(best, top, s.objective, names)
-    certain = top == top.max(initial=ranking.NOT)
-    certain &= top > ranking.NOT
+    certain = (top > ranking.NOT) & (top == (top[ranked[0]] if len(ranked) else ranking.NOT))
     on = ranking.frontier(
         np.where(certain, best.usd.value, np.nan), np.where(certain, best.seconds.value, np.nan)
     )

@@ -66,11 +66,18 @@ def headline(found: Recommendation) -> str:
     if best is None:
         return f"For {_asked(found)}: nothing here does it within your limits."
     assert best.usd is not None
-    money = f", {usd(float(best.usd.value))}{money_of(s)}" if np.isfinite(best.usd.value) else ""
+    priced = bool(np.isfinite(best.usd.value))
+    money = f", {usd(float(best.usd.value))}{money_of(s)}" if priced else ", no price"
     label = f" in {format_label(best)}" if purpose(s) in (*SERVED, "batch") and format_label(best) else ""
-    maybe = (
-        " (memory is tight)" if best.tight else "" if best.offered else " (nobody quotes so many together)"
-    )
+    doubts = [
+        *(["memory is tight"] if best.tight else []),
+        *([] if best.offered else ["nobody quotes so many together"]),
+    ]
+    maybe = f" ({'; '.join(doubts)})" if doubts else ""
+    if s.objective == "cheapest" and not priced:
+        return (
+            f"For {_asked(found)}: nothing that does it has a price. Without one: {setup(best)}{label}{maybe}"
+        )
     return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
 
 
@@ -222,7 +229,7 @@ def _sure(found: Recommendation, best: Choice) -> str:
 def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
     """Whether the answer would be another one if every GPU were had at its cheapest quote."""
     s = found.scenario
-    if s.objective != "cheapest" or s.price_basis != "median":
+    if s.objective != "cheapest" or s.price_basis != "median" or not best.rent.known:
         return ""
 
     def least(one: Choice) -> float:

@@ -164,7 +164,7 @@ def _first(found: dict[str, Recommendation]) -> str:
     """The cheapest card of each purpose."""
     first: dict[str, list[str]] = {}
     for p, one in found.items():
-        if one.best is not None:
+        if one.best is not None and one.best.rent.known:
             first.setdefault(f"{one.best.name}", []).append(_SHORT[p])
     return "Cheapest: " + "; ".join(f"{name} to {', '.join(what)}" for name, what in first.items()) + "."
 

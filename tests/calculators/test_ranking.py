@@ -115,6 +115,12 @@ def test_the_unknown_stands_last_and_never_on_the_frontier() -> None:
     assert ranking.order(found, ranking.grades(found, ceiling), "fastest").tolist() == [1]
 
 
+def test_a_card_without_a_price_never_stands_first_among_the_cheapest_however_surely_it_fits() -> None:
+    found = options([(np.nan, 1, 1, 1), (5, 2, 2, 1), (7, 2, 2, 1)], verdict=[2, 1, 2])
+    assert ranking.order(found, ranking.grades(found), "cheapest").tolist() == [2, 1, 0]
+    assert ranking.order(found, ranking.grades(found), "fastest").tolist() == [0, 2, 1]
+
+
 @pytest.mark.parametrize(
     ("usd", "expected"),
     [((100, 110), [True, True]), ((100, 130), [True, False])],

@@ -214,6 +214,30 @@ def test_what_costs_nothing_is_still_put_into_words(fields: dict[str, Any]) -> N
     assert any("for nothing" in line for line in recommend_views.duel_table(duel, TODAY)["notes"])
 
 
+def test_an_answer_has_a_price_or_says_that_nothing_has_one() -> None:
+    """An announced card is the only one that surely holds it; nobody quotes it."""
+    fields: dict[str, Any] = {
+        "task": "train",
+        "model": "devstral-2-123b",
+        "train_gpus": 8,
+        "pre_release": True,
+    }
+    priced = found(**fields)
+    assert priced.best is not None
+    assert priced.best.rent.known
+    assert any(not one.rent.known and not one.tight for one in priced.ranked)
+    none = found(**fields, price_basis="spot", maker="amd")
+    assert none.best is not None
+    assert not none.best.rent.known
+    assert "nothing that does it has a price" in recommend_text.headline(none)
+    for result in (priced, none):
+        said = " ".join((recommend_text.headline(result), *recommend_text.details(result)))
+        assert not {"nan", "inf"} & set(said.split())
+        assert "more than is known" not in said
+    fast = found(objective="fastest", maker="amd", price_basis="spot", model="llama-3.1-8b")
+    assert ("no price" in recommend_text.headline(fast)) == (not fast.ranked[0].rent.known)
+
+
 def test_what_is_used_lies_between_nothing_and_all() -> None:
     for one in found(concurrency=20).ranked:
         for share in (one.use.memory, one.use.bandwidth, one.use.compute, one.use.link):
