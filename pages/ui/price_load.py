@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 import gpu_data
 from calculators import cost
@@ -19,6 +20,8 @@ from pages.ui import catalogue
 
 OLD_DAYS = 60  # prices of GPUs move by a tenth and more in a season
 UNKNOWN = float("nan")
+_ROUNDING = 1e-9  # quotes are decimal numbers, their median may be off by a rounding
+Floats = NDArray[np.float64]
 BASES = {
     "median": "Rented, median of the quotes",
     "low": "Rented, cheapest quote",
@@ -44,6 +47,7 @@ class Rent:
     """Price of one GPU for an hour [USD], NaN when none is known, and what it rests on in a few words.
 
     low, median, high: of the quotes that are no spot quotes, whatever was chosen; NaN without one.
+    age_days: of the quotes that decide the price (`decided_days_ago`); None where no quote does.
     """
 
     usd: float
@@ -120,20 +124,42 @@ def owned_usd_per_hour(scenario: Scenario, gpu_id: str) -> float:
 def _summaries(today: date) -> Mapping[str, Mapping[str, Any]]:
     frame = price_summary(today).astype(object)
     rows = frame.where(frame.notna(), None).to_dict("index").items()
-    return {str(gpu): row | {"largest": _largest_machine(str(gpu), today)} for gpu, row in rows}
+    return {str(gpu): row | _of_quotes(str(gpu), row, today) for gpu, row in rows}
 
 
-def _largest_machine(gpu_id: str, today: date) -> int:
-    return int(quotes(gpu_id, today)["gpus_in_instance"].max())
+_SPOT = "spot_median"
+
+
+def _of_quotes(gpu_id: str, row: Mapping[str, Any], today: date) -> dict[str, Any]:
+    """What a summary does not hold: the largest machine, and the age of each of its prices by their names."""
+    frame = quotes(gpu_id, today)
+    spot = frame["spot"].to_numpy(dtype=bool)
+    usd, days = (frame[name].to_numpy(dtype=float) for name in ("usd_per_gpu_hr", "age_days"))
+    ages = {}
+    for name in ("low", "median", "high", _SPOT):
+        if row[name] is not None:
+            among = spot if name == _SPOT else ~spot
+            ages[name] = decided_days_ago(float(row[name]), usd[among], days[among])
+    return {"largest": int(frame["gpus_in_instance"].max()), "ages": ages}
+
+
+def decided_days_ago(price: float, usd: Floats, days: Floats) -> int:
+    """Age of a price: of the nearest quotes below and above it the older, of equal quotes the newest.
+
+    A lowest, a highest or a middle quote decides alone; the median of an even number rests on two.
+    usd, days: price and age of each quote.
+    """
+    below, above = usd[usd <= price + _ROUNDING].max(), usd[usd >= price - _ROUNDING].min()
+    return int(max(days[np.abs(usd - side) < _ROUNDING].min() for side in (below, above)))
 
 
 def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
     """The price of one GPU and hour in a scenario: the reader's own, else what the basis says."""
     row = _summaries(today).get(gpu_id) or {}
     low, median, high = (float(row.get(name) or UNKNOWN) for name in ("low", "median", "high"))
-    count, age = int(row.get("quotes", 0)), row.get("age_days")
+    count = int(row.get("quotes", 0))
 
-    def found(usd: float, note: str, edited: bool = False) -> Rent:
+    def found(usd: float, note: str, edited: bool = False, age: int | None = None) -> Rent:
         return Rent(usd, note, edited, low, median, high, count, age, int(row.get("largest", 0)))
 
     edits = dict(scenario.price_edits)
@@ -145,12 +171,19 @@ def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
             return found(UNKNOWN, "no purchase price known")
         return found(owned, f"owned: {bought.kind}" if owned == owned else "board power not known")
     spot = scenario.price_basis == "spot"
-    usd = row.get("spot_median" if spot else scenario.price_basis)
-    if usd is None or age is None:
+    name = _SPOT if spot else scenario.price_basis
+    usd = row.get(name)
+    if usd is None:
         return found(UNKNOWN, "no spot quote" if spot else "no quote of 2026")
     number = int(row["spot_quotes"] if spot else count)
     ranged = "" if spot or number < 2 else f" {_span(low, high)},"
-    return found(float(usd), f"{number} quote{'s' if number > 1 else ''},{ranged} {age_words(int(age))}")
+    age = int(row["ages"][name])
+    rests = (
+        f"{number} quotes,{ranged} this price {age_words(age)}"
+        if number > 1
+        else f"1 quote, {age_words(age)}"
+    )
+    return found(float(usd), rests, age=age)
 
 
 def _span(low: float, high: float) -> str:
@@ -186,9 +219,3 @@ def quote_rows(gpu_id: str, today: date) -> list[tuple[str, str, str, str, str]]
             )
         )
     return rows
-
-
-def old_prices(found: Mapping[str, Rent]) -> int:
-    """How many of these prices rest on quotes that are all older than OLD_DAYS."""
-    ages = [r.age_days for r in found.values() if r.known and not r.edited and r.age_days is not None]
-    return int(np.sum(np.asarray(ages) > OLD_DAYS)) if ages else 0

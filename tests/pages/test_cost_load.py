@@ -6,6 +6,7 @@ import math
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,9 +154,41 @@ def test_prices_by_basis() -> None:
 
 def test_old_prices_say_so() -> None:
     assert "stale" in price_load.rent(SERVE, "rtx-4090-24gb", TODAY).note
-    assert "stale" not in price_load.rent(SERVE, "h100-sxm5-80gb", TODAY).note
-    assert "21 days old" in price_load.rent(SERVE, "h100-sxm5-80gb", TODAY).note
-    assert "stale" in price_load.rent(SERVE, "h100-sxm5-80gb", date(2027, 3, 1)).note
+    assert "stale" not in price_load.rent(SERVE, "h100-pcie-80gb", TODAY).note
+    assert "stale" in price_load.rent(SERVE, "h100-pcie-80gb", date(2027, 3, 1)).note
+
+
+@pytest.mark.parametrize(
+    ("price", "quotes", "days"),
+    [
+        (1.99, [(3.45, 60), (1.99, 186), (1.99, 186)], 186),
+        (1.99, [(3.45, 60), (1.99, 186), (1.99, 30)], 30),
+        (2.0, [(1.0, 5), (2.0, 90), (3.0, 5)], 90),
+        (0.565, [(0.23, 3), (0.34, 66), (0.79, 71), (0.9, 3)], 71),
+        (1.0, [(1.0, 7), (2.0, 90)], 7),
+    ],
+    ids=["MI300X", "of equal quotes the newest", "the middle one", "the older of two", "the cheapest"],
+)
+def test_a_price_is_as_old_as_the_quotes_that_decide_it(
+    price: float, quotes: list[tuple[float, int]], days: int
+) -> None:
+    usd, ages = (np.array(column, dtype=float) for column in zip(*quotes, strict=True))
+    assert price_load.decided_days_ago(price, usd, ages) == days
+
+
+def test_the_age_of_a_price_is_said_by_basis() -> None:
+    """MI300X: USD 1.99 twice in a list of 28 May 2026, USD 3.45 in one of 1 October."""
+    notes = {}
+    for basis in ("median", "low", "high"):
+        rent = price_load.rent(SERVE.model_copy(update={"price_basis": basis}), "mi300x-192gb", TODAY)
+        notes[basis] = (rent.age_days, rent.note)
+    assert notes["median"] == (186, "3 quotes, 1.99 to 3.45, this price 186 days old, stale")
+    assert notes["low"] == notes["median"]
+    assert notes["high"] == (60, "3 quotes, 1.99 to 3.45, this price 60 days old")
+    mine = price_load.rent(
+        SERVE.model_copy(update={"price_edits": (("mi300x-192gb", 2.0),)}), "mi300x-192gb", TODAY
+    )
+    assert mine.age_days is None
 
 
 def test_quotes_are_listed_with_tier_date_and_source() -> None:

@@ -201,7 +201,11 @@ def test_an_owned_card_is_paid_in_its_idle_hours() -> None:
 )
 def test_what_costs_nothing_is_still_put_into_words(fields: dict[str, Any]) -> None:
     """A gift that needs no power: every sentence stands, without a ratio to nothing."""
-    free = {"price_basis": "own", "usd_per_kwh": 0.0, "purchase_edits": (("h100-sxm5-80gb", 0.0),)}
+    free: dict[str, Any] = {
+        "price_basis": "own",
+        "usd_per_kwh": 0.0,
+        "purchase_edits": (("h100-sxm5-80gb", 0.0),),
+    }
     result = found(**SMALL | free | fields)
     assert result.best is not None
     assert result.best.usd is not None
