@@ -90,10 +90,7 @@ def _cells(s: Scenario, option: Option) -> tuple[str, ...]:
         return (*money, number, banded(other), f"{usd(option.unit_in)}, {usd(option.unit_out)}", user)
     assert option.days is not None
     assert option.gpu_hours is not None
-    time = (
-        f"{words.span(float(option.days.value))} "
-        f"({words.span(float(option.days.low))} to {words.span(float(option.days.high))})"
-    )
+    time = words.span_band(*(float(side) for side in (option.days.value, option.days.low, option.days.high)))
     if s.task == "finetune":
         return (*money, number, banded(option.unit) if option.priced and option.unit else "", time)
     return (*money, number, time, words.large(float(option.gpu_hours.value)))

@@ -122,6 +122,8 @@ def _run_terms(s: Scenario, o: Option) -> Terms:
     assert o.tokens_per_s is not None
     tokens = s.train_tokens if s.task == "train" else s.samples * s.sample_tokens * s.epochs
     rate, hours = float(o.tokens_per_s.value), float(o.gpu_hours.value)
+    days = float(o.days.value)
+    chips, unit = round(hours / (24 * days) / o.gpus), words.hours_to_span(days)
     paid = float(o.unit.value) - (o.people_usd if s.task == "train" else 0.0)
     found: Terms = [
         (
@@ -134,9 +136,9 @@ def _run_terms(s: Scenario, o: Option) -> Terms:
         ),
         (
             "Time",
-            words.span(float(o.days.value)),
-            "GPU-hours / GPUs / 24",
-            f"{words.large(hours)} / {o.gpus:,} / 24",
+            words.span(days),
+            f"GPU-hours / GPUs{' / chips of one' if chips > 1 else ''}{unit}",
+            f"{words.large(hours)} / {o.gpus:,}{f' / {chips}' if chips > 1 else ''}{unit}",
             gpus_span(o) or OURS,
         ),
         (

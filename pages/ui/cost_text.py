@@ -159,8 +159,8 @@ def _speed_line(s: Scenario, best: Option) -> str:
     assert best.days is not None
     assert best.gpu_hours is not None
     return (
-        f"{words.large(float(best.gpu_hours.value))} GPU-hours, {words.span(float(best.days.value))} "
-        f"({words.span(float(best.days.low))} to {words.span(float(best.days.high))})."
+        f"{words.large(float(best.gpu_hours.value))} GPU-hours, "
+        f"{words.span_band(float(best.days.value), float(best.days.low), float(best.days.high))}."
     )
 
 

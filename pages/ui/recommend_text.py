@@ -100,7 +100,7 @@ def speed_words(s: Scenario, one: Choice) -> str:
     if purpose(s) == "images":
         return f"{1 / value:.2f} images/s"
     day = 86400
-    return f"{words.span(value / day)} ({words.span(low / day)} to {words.span(high / day)})"
+    return words.span_band(value / day, low / day, high / day)
 
 
 def _why(found: Recommendation, best: Choice) -> str:

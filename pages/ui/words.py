@@ -76,6 +76,13 @@ def span(days: float) -> str:
     return f"{three(days / unit)} {noun}"
 
 
+def hours_to_span(days: float) -> str:
+    """What hours are multiplied or divided by to give the number of `span`: " / 24", " × 60", nothing."""
+    unit = next(unit for start, unit, _ in _SPANS if days >= start)
+    hours = round(24 * unit, 6)
+    return "" if hours == 1 else f" / {hours:,.0f}" if hours > 1 else f" × {1 / hours:.0f}"
+
+
 def span_band(days: float, low: float, high: float) -> str:
     """A length of time with its 80 % band in the same unit: 18.7 days (80 %: 17.1 to 40.2)."""
     unit, noun = next((unit, noun) for start, unit, noun in _SPANS if days >= start)

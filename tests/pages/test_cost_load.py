@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import date
 from typing import Any
 
@@ -224,6 +225,39 @@ def test_ties_are_said() -> None:
     assert any(line.startswith("**Tied with it") for line in cost_text.details(found))
     marks = {row.id: row.mark for row in cost_rows.rows(found)}
     assert all("tied" in marks[gpu] for gpu in found.tied)
+
+
+@pytest.mark.parametrize(
+    ("fields", "unit"),
+    [
+        ({"task": "finetune", "model": "llama-3.1-8b"}, "hours"),
+        ({"task": "finetune", "model": "llama-3.2-1b", "samples": 10_000}, "minutes"),
+        ({"task": "train", "model": "llama-2-7b", "deadline_days": 30}, "days"),
+        ({"task": "train", "model": "llama-2-7b", "train_gpus": 2, "train_tokens": 10**13}, "years"),
+    ],
+    ids=str,
+)
+def test_a_time_is_what_its_formula_gives_and_its_band_has_its_unit(
+    fields: dict[str, Any], unit: str
+) -> None:
+    """Also on a card of two chips, whose GPU-hours are hours of a chip."""
+    found = costs(Scenario(**fields), TODAY)
+    units = []
+    for one in (found.ranked[0], option(found, "mi250x-128gb")):
+        terms = {name: rest for name, *rest in cost_terms.terms(found, one)}
+        shown, _, numbers, _ = terms["Time"]
+        value, noun = shown.split()
+        hours, *steps = re.split(r" (?=[/×])", numbers.replace(",", ""))
+        factor = {"k": 1e3, "M": 1e6}
+        result = float(hours.rstrip("kM")) * factor.get(hours[-1], 1.0)
+        for sign, number in (step.split() for step in steps):
+            result = result * float(number) if sign == "×" else result / float(number)
+        assert result == pytest.approx(float(value), rel=0.02)
+        units.append(noun)
+        assert one.days is not None
+        words_of_row = " ".join(cost_rows._cells(found.scenario, one))
+        assert words_of_row.count(noun) == 1  # the band in brackets has the unit of the value
+    assert units[0] == unit
 
 
 def test_formulas_hold_the_numbers_they_promise() -> None:
