@@ -30,4 +30,3 @@ try:
             recommend_draw.wisdom(today)
 except (ConfigRefused, FormatRefused) as refused:
     st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
-    st.stop()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calculators.scenario import MAX_TRAIN_GPUS, Scenario
-from pages.ui import cost_load, cost_text, gpu_counts, recommend_load
+from pages.ui import cost_load, cost_text, gpu_counts, link, recommend_load, state
+from tests.pages.apps import opened
 
 TODAY = date(2026, 11, 30)
 LLAMA_405B = {"task": "train", "model": "llama-3.1-405b", "train_tokens": 15 * 10**12}
@@ -69,3 +71,30 @@ def test_a_cheaper_setup_that_nobody_quotes_stands_aside() -> None:
     said = " ".join(cost_text.details(found))
     assert "Cheaper if you find a machine with so many" in said
     assert cost_text.setup(best.apart) in said
+
+
+@pytest.mark.parametrize(
+    ("page", "view"),
+    [("cost", "ranking"), ("recommend", "ranking"), ("recommend", "purposes"), ("recommend", "duel")],
+)
+def test_a_page_without_an_answer_ends_as_any_other(
+    page: str, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the shell draws after a page, the link's owners, is drawn after a refusal as well."""
+    ended, end_live = [], state.end_live
+
+    def spied() -> None:
+        ended.append(view)
+        end_live()
+
+    monkeypatch.setattr(state, "end_live", spied)
+    app = opened(page, config=link.pack_config('{"model_type": "unheard-of"}'), look=view)
+    assert not app.exception
+    assert "cannot be computed" in app.error[0].value
+    assert len(ended) == 2  # of the landing page, and of this one
+
+
+def test_no_page_stops_the_run() -> None:
+    """st.stop inside a page would end the shell's run too."""
+    folder = Path(__file__).parents[2] / "pages"
+    assert not [path.name for path in folder.rglob("*.py") if "st.stop(" in path.read_text(encoding="utf-8")]
