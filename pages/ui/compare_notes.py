@@ -28,7 +28,8 @@ def leaders(choice: Choice, shown: Sequence[int], values: np.ndarray, what: str,
     if not shown:
         return nothing_to_show(what)
     best = max(values[i] for i in shown)
-    names = [name_at(choice, i) for i in shown if values[i] == best]
+    first = sorted((i for i in shown if values[i] == best), key=lambda i: not choice.is_pinned(i))
+    names = [name_at(choice, i) for i in first]
     verb = "leads" if len(names) == 1 else "lead"
     text = f"Of the cards shown, {listed(names, 4)} {verb} with {number(best)} {unit}."
     pinned = sorted((i for i in shown if choice.is_pinned(i)), key=lambda i: -values[i])

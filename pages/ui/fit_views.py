@@ -11,9 +11,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from calculators import memory
+from gpu_data import models as model_data
 from pages.ui import catalogue, link, plain_table, report, speed_views, state, tracks, words, workload
 from pages.ui.cells import Row, Ways, context_cells, format_cells, ways_of
 
+UNQUANTISED = frozenset({"bf16", "bfloat16", "fp16", "float16", "fp32", "float32"})
 MAP_CONTEXTS = tuple(1024 * 2**k for k in range(11))
 MAP_USERS = tuple(2**k for k in range(11))
 
@@ -67,6 +69,22 @@ def cautions(load: workload.Workload) -> None:
         st.info(f"Assumed about your config:\n\n{lines}")
     if not load.architecture.generates:
         st.info("This model is an encoder: it keeps no KV cache.")
+    if released := released_as(load):
+        st.info(released)
+
+
+def released_as(load: workload.Workload) -> str:
+    """What a model that is released quantised should be counted as; nothing for any other or for its own."""
+    if load.scenario.config_json or load.weight_format.kind == "native":
+        return ""
+    dtype = model_data.model(load.scenario.model).native_weight_dtype
+    if dtype.lower() in UNQUANTISED:
+        return ""
+    native = catalogue.weight_formats()["native"].label
+    return (
+        f"{load.name} is released in {dtype}. To count the files as you download them, choose the weight "
+        f"format “{native}”; {load.weight_format.label} would be a conversion."
+    )
 
 
 _FIELD_OF_CHANGE = {
@@ -286,7 +304,7 @@ def context_map(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, A
     return {
         "title": title,
         "note": "✓ fits, ≈ tight, ✕ does not: GiB to spare or short below 1,000. The thick edge is the "
-        "frontier, the outlined cell is where you are. Press a cell to go there.",
+        "frontier, the outlined cell is where you are, or the next below. Press a cell to go there.",
         "impossible": "",
         "cells": cells.data("Users at once by context per user", "Users", columns, rows),
     }
@@ -320,8 +338,10 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any]
 
 
 def speed(load: workload.Workload) -> dict[str, Any]:
-    """How fast each pinned GPU answers."""
-    found = speed_views.speed_rows(load)
+    """How fast each pinned GPU answers that can hold what is asked for."""
+    here = tracks.columns_of(load, load.pinned, load.scenario.max_model_len, load.scenario.concurrency)
+    too_small = [column.gpu.id for column in here if not column.refused and not int(column.verdict)]
+    found = speed_views.speed_rows(load, too_small)
     table = plain_table.table(found.caption, list(speed_views.TITLES), list(found.rows), list(found.notes))
     return {"impossible": found.reason, "table": None if found.reason else table}
 

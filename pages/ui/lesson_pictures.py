@@ -213,11 +213,11 @@ def dense_or_sparse() -> Picture:
 def gb_or_gib() -> Picture:
     """What "GB" on the box can mean and what a program sees, along the cards for which that is known."""
     frame = catalogue.gpus()
-    known = (frame["released"] & frame["visible_bytes"].notna()).to_numpy(dtype=bool)
+    known = (frame["released"] & (frame["usable_basis"] != "assumed")).to_numpy(dtype=bool)
     known &= ~frame["unified_memory"].to_numpy(dtype=bool) & (frame["devices_per_board"] == 1).to_numpy()
-    frame = frame[known].sort_values(["memory_gb", "visible_bytes"], kind="stable")
+    frame = frame[known].sort_values(["memory_gb", "usable_bytes"], kind="stable")
     box = frame["memory_gb"].to_numpy(dtype=float)
-    seen = frame["visible_bytes"].to_numpy(dtype=float)
+    seen = frame["usable_bytes"].to_numpy(dtype=float)
     values = np.stack([box * GIGA, seen, box * GIB], axis=-1)[..., None] / GIB
     gpus = [str(gpu) for gpu in frame.index]
     sentences = tuple(

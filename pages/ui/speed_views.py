@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -32,15 +33,20 @@ class SpeedRows:
     reason: str = ""
 
 
-def speed_rows(load: workload.Workload) -> SpeedRows:
-    """Speed of every pinned GPU in words, each figure with its 80 % band."""
+def speed_rows(load: workload.Workload, too_small: Collection[str] = ()) -> SpeedRows:
+    """Speed of every pinned GPU in words, each figure with its 80 % band.
+
+    `too_small` names GPUs that cannot hold the context and users asked for: they have no speed here, though
+    a server could take shorter requests or let users wait.
+    """
     found = speed_load.speeds(load)
     if isinstance(found, str):
         return SpeedRows("", (), (), f"No speed: {words.plain(found)}.")
     s, speed = load.scenario, found.speed
     rows = []
     for i, gpu in enumerate(found.gpus):
-        if reason := found.refused[i]:
+        small = "does not fit with this context and these users" if gpu.id in too_small else ""
+        if reason := found.refused[i] or small:
             rows.append((gpu.title, DASH, DASH, DASH, reason, DASH))
             continue
         most = int(speed.users_at_most[i])
@@ -57,8 +63,8 @@ def speed_rows(load: workload.Workload) -> SpeedRows:
     users = "one user" if s.concurrency == 1 else f"{s.concurrency:,} users at once"
     caption = (
         f"{load.title} under {found.engine.label} with {users}: prompts of "
-        f"{words.count(s.prompt_tokens, 'token')}, answers of {s.output_tokens:,}. Brackets hold four of "
-        "five measurements."
+        f"{words.count(s.prompt_tokens, 'token')}, answers of {s.output_tokens:,}, not the full context: set "
+        "their lengths beside the model, longer ones are slower. Brackets hold four of five measurements."
     )
     return SpeedRows(caption, tuple(rows), tuple(f"{note}." for note in found.assumptions))
 

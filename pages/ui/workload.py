@@ -272,16 +272,33 @@ def checkpoint(model: str, config_json: str) -> Architecture | None:
 
 @lru_cache(maxsize=256)
 def _by_nearness(arch: Architecture, format_id: str, algorithm: str) -> tuple[str, ...]:
-    """Weight formats that the engine reads, by how far their size is from that of one format."""
+    """Weight formats that the engine reads, by how far their size is from that of one format.
+
+    An engine of GGUF files is offered those first: as many bits as the name says, K-quants before others, the
+    largest of these first. That is what people download.
+    """
+    table = catalogue.weight_formats()
     sizes = {}
-    for fmt in catalogue.weight_formats().values():
+    for fmt in table.values():
         if fmt.id == format_id or not fmt.engines or algorithm in fmt.engines:
             try:
                 sizes[fmt.id] = weights_bytes(arch, fmt).total_bytes
             except FormatRefused:
                 continue
-    now = sizes.pop(format_id, 0)
-    return tuple(sorted(sizes, key=lambda other: abs(sizes[other] - now)))
+    now, bits = sizes.pop(format_id, 0), table[format_id].nominal_bits
+    if any(table[one].kind == "gguf" for one in sizes):
+        return tuple(
+            sorted(
+                sizes,
+                key=lambda one: (
+                    table[one].kind != "gguf",
+                    abs(round(table[one].nominal_bits) - round(bits)),
+                    "_k" not in one,
+                    -sizes[one],
+                ),
+            )
+        )  # fmt: skip
+    return tuple(sorted(sizes, key=lambda one: abs(sizes[one] - now)))
 
 
 @lru_cache(maxsize=16384)

@@ -67,7 +67,7 @@ PUBLISHED = [
     ("sparse", "H100 SXM5 80GB", "Dense", 989.4, 0.001, "NVIDIA Hopper white paper, table 2"),
     ("sparse", "A100 SXM4 80GB", "Fastest measured", 271.2, 0.001, "Bekman, ML Engineering"),
     ("gib", "RTX A6000 48GB", "If GB were 10⁹ bytes", 48e9 / GIB, 1e-6, "definition of GB and GiB"),
-    ("gib", "H100 SXM5 80GB", "What a program sees", 81559 / 1024, 1e-4, "nvidia-smi"),
+    ("gib", "H100 SXM5 80GB", "What a program sees", 85_028_896_768 / GIB, 1e-6, "CUDA deviceQuery"),
     ("experts", "Mixtral 8x7B", "Held in memory", 46.7e9 * 2, 0.005, "Mixtral paper, 16 bits"),
     ("experts", "DeepSeek-V3", "Held in memory", 671e9, 0.02, "DeepSeek-V3 report, FP8"),
 ]

@@ -220,3 +220,41 @@ def test_a_board_with_several_gpus_counts_each() -> None:
 def test_an_encoder_has_no_cache() -> None:
     track = built(model="bert-base", weight_format="bf16", engine="transformers")["tracks"]["context"]
     assert {gib[0][1] for gib in track["gib"]} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("engine", "chosen", "first"),
+    [
+        ("llama.cpp", "awq-int4", "gguf-q4_k_m"),
+        ("llama.cpp", "fp8", "gguf-q8_0"),
+        ("llama.cpp", "bf16", "gguf-f16"),
+    ],
+)
+def test_an_engine_of_gguf_files_is_offered_what_people_download(
+    engine: str, chosen: str, first: str
+) -> None:
+    load = workload.load(Scenario(engine=engine, weight_format=chosen))
+    assert load.near_weights()[0].id == first
+
+
+@pytest.mark.parametrize(
+    ("model", "fmt", "says"),
+    [
+        ("gpt-oss-120b", "awq-int4", "released in mxfp4"),
+        ("deepseek-v3", "awq-int4", "released in fp8"),
+        ("deepseek-v3", "native", ""),
+        ("llama-3.3-70b", "awq-int4", ""),
+    ],
+)
+def test_a_model_released_quantised_says_so(model: str, fmt: str, says: str) -> None:
+    said = fit_views.released_as(workload.load(Scenario(model=model, weight_format=fmt)))
+    assert says in said
+    assert bool(said) == bool(says)
+
+
+def test_a_gpu_that_is_too_small_has_no_speed() -> None:
+    table = fit_views.speed(workload.load(Scenario()))["table"]
+    rows = {row[0]: row for row in table["rows"]}
+    assert "tokens/s" in rows["1 × H100 SXM5 80GB"][1]
+    assert rows["1 × L40S 48GB"][1] == "–"
+    assert "does not fit" in " ".join(rows["1 × L40S 48GB"])
