@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calculators.cost import Money
 from calculators.scenario import Scenario
-from pages.ui import words
+from pages.ui import measured_vendors, words
 from pages.ui.cost_load import Costs, Option
 from pages.ui.gpu_counts import TOGETHER
 
@@ -118,7 +118,8 @@ def details(costs: Costs) -> list[str]:
     s, best = costs.scenario, costs.best
     if best is None:
         return []
-    lines = [_band_line(s, best), _speed_line(s, best)]
+    unseen = measured_vendors.unmeasured(s, best.gpu)
+    lines = [_band_line(s, best), f"{_speed_line(s, best)} {unseen}".rstrip()]
     if costs.tied:
         names = words.listed([option.name for option in costs.ranked if option.gpu in costs.tied])
         lines.append(f"**Tied with it, inside the bands:** {names}.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from calculators.ranking import Measure
 from calculators.scenario import Scenario
-from pages.ui import catalogue, cost_text, link, price_load, words
+from pages.ui import catalogue, cost_text, link, measured_vendors, price_load, words
 from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
 
 usd = cost_text.usd
@@ -223,7 +223,8 @@ def _sure(found: Recommendation, best: Choice) -> str:
         )
     if other := _cheapest_quotes(found, best):
         said.append(other)
-    return f"**How sure.** {words_first(said)}."
+    unseen = "" if purpose(s) == "images" else measured_vendors.unmeasured(s, best.gpu)
+    return f"**How sure.** {words_first(said)}. {unseen}".rstrip()
 
 
 def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
