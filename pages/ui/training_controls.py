@@ -9,7 +9,7 @@ import streamlit as st
 
 from calculators.scenario import MAX_MICRO_BATCH, MAX_MODEL_LEN, MAX_TRAIN_TOKENS, Scenario
 from gpu_data.training import training_tables
-from pages.ui import controls, state
+from pages.ui import catalogue, controls, state
 from pages.ui.training_load import METHOD_NAMES, Choices
 
 TASKS = {"serve": "Serve", "finetune": "Fine-tune", "train": "Train"}
@@ -87,10 +87,16 @@ def _number(label: str, field: str, usual: object = None, **options: Any) -> Non
 def _choice(
     label: str, field: str, names: Mapping[str, str], usual: str, empty: str = "", help: str = ""
 ) -> None:
-    """A list whose first entry leaves the choice to us and says what it is."""
+    """A list whose first entry leaves the choice to us and says which; another usual, another list."""
     shown = {empty: f"{usual} (usual)"} | {key: name for key, name in names.items() if key != empty}
     state.control(
-        st.selectbox, label, field, options=list(shown), format_func=shown.__getitem__, help=help or None
+        st.selectbox,
+        label,
+        field,
+        variant=catalogue.slug(usual),
+        options=list(shown),
+        format_func=shown.__getitem__,
+        help=help or None,
     )
 
 

@@ -375,7 +375,7 @@ def split_words(run: Training) -> str:
         data = int(np.max(p.data))
         split = {0: "", 1: " with ZeRO-1", 2: " with ZeRO-2", 3: " with ZeRO-3 (FSDP)"}[p.zero_stage]
         said.append(f"{words.count(data, 'data-parallel copy').replace('copys', 'copies')}{split}")
-    return f"{' × '.join(said)}, {_CHECKPOINTING[run.checkpointing]}"
+    return f"{' × '.join(said)}, {CHECKPOINTING_WORDS[run.checkpointing]}"
 
 
 def _sizes(p: Parallel) -> tuple[tuple[int, str], ...]:
@@ -387,7 +387,7 @@ def _sizes(p: Parallel) -> tuple[tuple[int, str], ...]:
     )
 
 
-_CHECKPOINTING = {
+CHECKPOINTING_WORDS = {
     "none": "no checkpointing",
     "selective": "selective checkpointing",
     "full": "full checkpointing",

@@ -29,7 +29,7 @@ from pages.ui import (
 )
 from pages.ui.link import code
 from pages.ui.training_changes import first_changes
-from pages.ui.training_load import METHOD_NAMES, Runs, TrainingLoad, load, split_words
+from pages.ui.training_load import CHECKPOINTING_WORDS, METHOD_NAMES, Runs, TrainingLoad, load, split_words
 
 MOST_FINETUNES = 20  # measured fine-tunes shown
 
@@ -68,7 +68,7 @@ def draw(found: TrainingLoad, best: workload.PinnedGpu | None, whole: bool) -> N
     enough = in_time(found)
     data = {
         "deadline": deadline_words(found, enough),
-        "chosen": chosen(found),
+        "chosen": chosen(found, runs),
         "changes": rows,
         "views": views(found, runs, best, enough) if whole else None,
     }
@@ -132,7 +132,16 @@ def cautions(found: TrainingLoad) -> None:
         st.info(f"Assumed about your config:\n\n{lines}")
 
 
-def chosen(found: TrainingLoad) -> list[str]:
+def checkpointing_words(found: TrainingLoad, runs: Runs) -> str:
+    """What is computed again on every pinned GPU; an automatic plan may do it on some of them only."""
+    ways = zip(runs.ways, runs.refused, strict=True)
+    used = {way.checkpointing for way, refused in ways if way is not None and not refused}
+    if len(used) > 1:
+        return "checkpointing: automatic"
+    return CHECKPOINTING_WORDS[used.pop() if used else found.checkpointing]
+
+
+def chosen(found: TrainingLoad, runs: Runs) -> list[str]:
     """The choices in force in a few words each, for a phone whose sidebar is shut; usual ones as well."""
     run = found.run
     said = [
@@ -140,7 +149,7 @@ def chosen(found: TrainingLoad) -> list[str]:
         found.optimizer.label,
         found.precision.label,
         found.framework.label,
-        f"{found.checkpointing} checkpointing",
+        checkpointing_words(found, runs),
     ]
     if found.method != "full":
         targets = ", ".join(run.targets or found.framework.lora_targets)
@@ -256,7 +265,8 @@ def time_notes(found: TrainingLoad, runs: Runs, deadline: bool) -> list[str]:
             "multiples of 8 above 8."
         )
     notes.append(
-        "MFU counts as published figures do: no recomputation"
+        "MFU counts as published figures do: no recomputation, attention to what a layer's window, chunk or "
+        "selection lets it see"
         + ("" if found.method == "full" else ", no gradients of frozen weights")
         + ", over the dense 16-bit peak. No speed lies above the best matrix product that anyone measured."
     )

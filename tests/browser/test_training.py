@@ -36,6 +36,23 @@ def test_the_switch_leads_to_each_task_and_back(page: Page, server: str) -> None
     expect(page.locator(VERDICT)).to_have_text(re.compile("^Llama 3.3 70B"), timeout=LOADED_MS)
 
 
+def test_the_lists_name_the_usual_choice_of_the_task(page: Page, server: str) -> None:
+    opened(page, f"{server}/?task=finetune", TERMS)
+    names = {
+        "Fine-tune": ("paged AdamW (usual)", "Full (usual)"),
+        "Train": ("AdamW (usual)", "Selective or full (usual)"),
+    }
+    starts = {"Fine-tune": "^QLoRA", "Train": "^Training"}
+    for task in ("Fine-tune", "Train", "Fine-tune"):
+        page.get_by_role("radio", name=task).click()
+        expect(page.locator(VERDICT)).to_have_text(re.compile(starts[task]), timeout=LOADED_MS)
+        settled(page)
+        for list_, usual in zip(("Optimiser", "Activation checkpointing"), names[task], strict=True):
+            box = page.locator(f"input[role=combobox][aria-label='{list_}'][value='{usual}']")
+            expect(box).to_be_visible(timeout=LOADED_MS)
+            expect(page.get_by_role("combobox", name=list_)).to_have_count(1)
+
+
 def test_the_drag_is_live_and_ends_in_the_link(page: Page, server: str) -> None:
     frames: list[object] = []
     page.on("websocket", lambda ws: ws.on("framesent", lambda frame: frames.append(frame)))

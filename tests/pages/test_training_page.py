@@ -36,6 +36,11 @@ def with_options(query: dict[str, str]) -> AppTest:
     return app.run()
 
 
+def choice(app: AppTest, field: str) -> Any:
+    """The list of a field, whatever is usual."""
+    return next(box for box in app.selectbox if str(box.key).partition("-")[2].startswith(field))
+
+
 @pytest.mark.parametrize(
     ("task", "own"), [("serve", SERVE_ONLY), ("finetune", FINETUNE_ONLY), ("train", TRAIN_ONLY)]
 )
@@ -62,6 +67,55 @@ def test_the_switch_changes_the_task_and_the_link() -> None:
     assert not app.exception
 
 
+def test_a_list_is_another_one_when_the_task_has_another_usual_choice() -> None:
+    """A browser keeps the words of a list's choice when only they change."""
+    app = opened({"task": "finetune"})
+    usual = {}
+    for task in ("finetune", "train", "finetune"):
+        next(group for group in app.button_group if group.key == "ui-task").set_value(task).run()
+        assert not app.exception
+        for field in ("optimizer", "checkpointing"):
+            box = choice(app, field)
+            label = box.options[0]
+            assert label.endswith("(usual)")
+            assert usual.setdefault((field, label), box.key) == box.key
+            assert box.index == 0
+    assert len(set(usual.values())) == len(usual) == 4
+
+
+def test_a_choice_is_kept_when_what_is_usual_changes() -> None:
+    app = opened({"task": "finetune", "opt": "adamw-8bit"})
+    for method in ("full", "lora"):
+        next(group for group in app.button_group if group.key == "ui-method").set_value(method).run()
+        assert choice(app, "optimizer").value == "adamw-8bit"
+        assert scenario(app).optimizer == "adamw-8bit"
+    choice(app, "optimizer").select("").run()
+    assert scenario(app).optimizer == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "chip"),
+    [
+        ({}, "full checkpointing"),  # 70B: the framework's own does not fit
+        ({"model": "llama-3.2-1b"}, "selective checkpointing"),
+        ({"model": "llama-3.2-1b", "ckpt": "none"}, "no checkpointing"),
+    ],
+)
+def test_the_chip_says_what_is_computed_again(query: dict[str, str], chip: str) -> None:
+    shown_parts = report(opened({"task": "train", "gpus": "h100-sxm5-80gb", **query}))
+    assert chip in shown_parts["chosen"]
+    assert shown_parts["times"]["rows"][0][-1].endswith(chip)
+
+
+def test_the_chip_leaves_it_open_when_pinned_gpus_differ() -> None:
+    found = training_load.load(
+        Scenario(task="train", model="llama-3.3-70b", train_gpus=8, gpus=("b300-sxm-288gb", "a100-sxm4-40gb"))
+    )
+    runs = found.runs()
+    assert len({way.checkpointing for way in runs.ways if way}) == 2
+    assert "checkpointing: automatic" in training_views.chosen(found, runs)
+
+
 def report(app: AppTest) -> dict[str, Any]:
     """What the page's report shows for the scenario of this run."""
     found = training_load.load(scenario(app))
@@ -70,7 +124,7 @@ def report(app: AppTest) -> dict[str, Any]:
     enough = training_views.in_time(found)
     return training_views.views(found, runs, best, enough) | {
         "deadline": training_views.deadline_words(found, enough),
-        "chosen": training_views.chosen(found),
+        "chosen": training_views.chosen(found, runs),
         "changes": training_views.changes(found, runs),
     }
 
@@ -135,9 +189,9 @@ def test_every_field_of_a_task_can_be_set_by_link() -> None:
     assert app.number_input(key="ui-lora_rank").value == 64
     assert (scenario(app).seq_len, scenario(app).micro_batch) == (4096, 2)
     assert app.number_input(key="ui-epochs").value == 1.5
-    assert app.selectbox(key="ui-optimizer").value == "adamw-8bit"
-    assert app.selectbox(key="ui-training_framework").value == "axolotl"
-    assert app.selectbox(key="ui-zero_stage").value == "2"
+    assert choice(app, "optimizer").value == "adamw-8bit"
+    assert choice(app, "training_framework").value == "axolotl"
+    assert choice(app, "zero_stage").value == "2"
     assert "rank 64 on q_proj, v_proj" in report(app)["chosen"]
 
 
