@@ -277,7 +277,6 @@ def track(
         f" The model's own window: {words.count(window, 'token')}." if window and axis.noun == "token" else ""
     )
     parts = np.moveaxis(np.where(at.many.option < 0, 0.0, at.many.parts_bytes), 0, 1)
-    needed = _gib(at.many.needed_bytes)
     return {
         "label": axis.label,
         "exact": axis.label,
@@ -294,8 +293,7 @@ def track(
         "best": [state for state, _ in sentences],
         "also": [also(gpus, at, stop) for stop in every],
         "gib": _gib(parts),
-        "needed": needed,
-        "reserved": needed,
+        "needed": _gib(at.many.needed_bytes),
         "verdicts": at.states.T.tolist(),
         "said": [[_said(at, i, stop) for i in each] for stop in every],
         "more": [[_more(load, at, i, stop, unknown[i]) for i in each] for stop in every],

@@ -12,7 +12,7 @@ from calculators.memory import DOES_NOT_FIT, FITS, TIGHT
 from calculators.scenario import Scenario
 from calculators.training import MEMORY_PARTS, estimate, gpus_for_deadline
 from gpu_data.training import training_tables
-from pages.ui import catalogue, training_changes, training_load, training_tracks, words, workload
+from pages.ui import catalogue, tracks, training_changes, training_load, training_tracks, words, workload
 from pages.ui.training_load import TrainingLoad
 
 
@@ -100,7 +100,6 @@ def test_a_track_has_every_stop_of_every_gpu(found: TrainingLoad) -> None:
             "also",
             "gib",
             "needed",
-            "reserved",
             "verdicts",
             "said",
             "more",
@@ -110,6 +109,16 @@ def test_a_track_has_every_stop_of_every_gpu(found: TrainingLoad) -> None:
         assert track["zones"][-1][2] == stops - 1
         for gib, needed in zip(track["gib"], track["needed"], strict=True):
             np.testing.assert_allclose([sum(parts) for parts in gib], needed, atol=4e-3)
+
+
+def test_the_legend_names_every_line_that_the_bars_draw() -> None:
+    """A budget is drawn for every GPU, what is reserved only where the tracks say how much."""
+    serve = tracks.build(workload.load(Scenario())).data
+    for data in (serve, *(training_tracks.build(found).data for found in (finetune(), train()))):
+        reserves = {"reserved" in track for track in data["tracks"].values()}
+        kinds = {kind for kind, _ in data["marks"]}
+        assert kinds == {"line", "dash"} | ({"held"} if True in reserves else set())
+        assert len(reserves) == 1
 
 
 @pytest.mark.parametrize("found", CASES, ids=lambda found: found.work)

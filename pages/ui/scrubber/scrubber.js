@@ -226,7 +226,8 @@ function draw(root, kept, name) {
     const parts = track.gib[at][i];
     const needed = track.needed[at][i];
     parts.forEach((value, k) => { row.parts[k].style.width = percent((100 * value) / data.scale); });
-    row.held.style.width = percent(Math.min(100, (100 * track.reserved[at][i]) / data.scale));
+    row.held.hidden = !track.reserved; // nothing is reserved beyond the need, and the legend names no line
+    if (track.reserved) row.held.style.width = percent(Math.min(100, (100 * track.reserved[at][i]) / data.scale));
     row.over.textContent = needed > data.scale ? `${gib(needed)} GiB →` : "";
     row.row.dataset.state = track.verdicts[at][i];
     row.strong.textContent = track.said[at][i];
@@ -242,7 +243,8 @@ function table(root, data, track, at) {
     const head = details.querySelector("thead");
     head.replaceChildren();
     const titles = make("tr", head);
-    for (const text of ["GPU", ...data.parts, "Needed", "Reserved", "Capacity", "Verdict"]) {
+    const reserved = track.reserved ? ["Reserved"] : [];
+    for (const text of ["GPU", ...data.parts, "Needed", ...reserved, "Capacity", "Verdict"]) {
       make("th", titles, { scope: "col" }, text);
     }
     const body = details.querySelector("tbody");
@@ -250,7 +252,8 @@ function table(root, data, track, at) {
     data.gpus.forEach((gpu, i) => {
       const line = make("tr", body);
       make("th", line, { scope: "row" }, gpu.name);
-      const numbers = [...track.gib[at][i], track.needed[at][i], track.reserved[at][i], gpu.capacity];
+      const held = track.reserved ? [track.reserved[at][i]] : [];
+      const numbers = [...track.gib[at][i], track.needed[at][i], ...held, gpu.capacity];
       for (const value of numbers) make("td", line, {}, gib(value));
       make("td", line, {}, track.said[at][i]);
     });
