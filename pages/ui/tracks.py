@@ -214,7 +214,7 @@ def zones(columns: Sequence[Column], stops: int) -> list[tuple[str, int, int]]:
     return found
 
 
-def _zone_words(found: Sequence[tuple[str, int, int]], texts: Sequence[str], several: bool) -> str:
+def zone_words(found: Sequence[tuple[str, int, int]], texts: Sequence[str], several: bool) -> str:
     """The zones of a track in words."""
     said = {
         "all": "fits on every pinned GPU",
@@ -280,7 +280,7 @@ def track(
         "index": here,
         "ticks": list(_ticks(stops, ticks)),
         "zones": found if columns else [],
-        "note": (_zone_words(found, texts, len(columns) > 1) if columns else "") + remark,
+        "note": (zone_words(found, texts, len(columns) > 1) if columns else "") + remark,
         "sentences": [text for _, text in sentences],
         "best": [state for state, _ in sentences],
         "also": [also(columns, i) for i in every],

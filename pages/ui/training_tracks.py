@@ -18,6 +18,7 @@ from calculators.scenario import MAX_MICRO_BATCH
 from calculators.training import MEMORY_PARTS, Many
 from gpu_data.training import training_tables
 from pages.ui import catalogue, words, workload
+from pages.ui.tracks import zone_words
 from pages.ui.training_load import TrainingLoad
 
 SEQ_STOPS = tuple(256 * 2**octave * half // 2 for octave in range(10) for half in (2, 3))  # 256 to 196,608
@@ -206,24 +207,6 @@ def zones(states: NDArray[np.int8]) -> list[tuple[str, int, int]]:
         first = found.pop()[1] if found and found[-1][0] == zone else stop
         found.append((zone, first, stop))
     return found
-
-
-def zone_words(found: Sequence[tuple[str, int, int]], texts: Sequence[str], several: bool) -> str:
-    """The zones of a track in words."""
-    said = {"all": "fits", "some": "fits on some", "tight": "tight", "none": "does not fit"}
-    if several:
-        said |= {"all": "fits on every pinned GPU", "none": "fits on none"}
-    last = len(texts) - 1
-    parts = []
-    for zone, first, end in found:
-        if first == 0 and end == last:
-            parts.append(f"{said[zone]} at every stop")
-        elif end == last:
-            parts.append(f"{said[zone]} from {texts[first]}")
-        else:
-            parts.append(f"{said[zone]} up to {texts[end]}")
-    text = ", ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _reach(at: Along, load: TrainingLoad) -> list[str]:

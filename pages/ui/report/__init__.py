@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import plain_table
+from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
 _KEY = "report"
@@ -37,19 +38,11 @@ def draw(data: Mapping[str, Any], pressed: Mapping[str, Callable[[Any], None]]) 
     ("detail", {gpu}).
     """
 
-    def told(name: str) -> Callable[[], None]:
-        def tell() -> None:
-            value = (st.session_state.get(_KEY) or {}).get(name)
-            if value is not None:
-                pressed[name](value)
-
-        return tell
-
     _component(
         key=_KEY,
         data=data,
-        on_apply_change=told("apply"),
-        on_format_change=told("format"),
-        on_place_change=told("place"),
-        on_detail_change=told("detail"),
+        on_apply_change=told(_KEY, "apply", pressed),
+        on_format_change=told(_KEY, "format", pressed),
+        on_place_change=told(_KEY, "place", pressed),
+        on_detail_change=told(_KEY, "detail", pressed),
     )

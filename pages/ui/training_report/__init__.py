@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import report
+from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
 _KEY = "training-report"
@@ -33,12 +34,9 @@ def draw(data: Mapping[str, Any], pressed: Mapping[str, Callable[[Any], None]]) 
     detail ("detail", {gpu}).
     """
 
-    def told(name: str) -> Callable[[], None]:
-        def tell() -> None:
-            value = (st.session_state.get(_KEY) or {}).get(name)
-            if value is not None:
-                pressed[name](value)
-
-        return tell
-
-    _component(key=_KEY, data=data, on_apply_change=told("apply"), on_detail_change=told("detail"))
+    _component(
+        key=_KEY,
+        data=data,
+        on_apply_change=told(_KEY, "apply", pressed),
+        on_detail_change=told(_KEY, "detail", pressed),
+    )

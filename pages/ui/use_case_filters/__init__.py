@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from calculators.scenario import FIRST_USE_YEAR, LAST_USE_YEAR, Scenario
-from pages.ui import glossary, link, state
+from pages.ui import glossary, link, plain_table, state
 from pages.ui.use_cases_choices import GROUPS, YEARS
 
 _FOLDER = Path(__file__).parent
@@ -27,7 +27,7 @@ _component = st.components.v2.component(
         '<p data-sentence aria-live="polite"></p><div class="chart" role="img"></div></div>'
     ),
     css=(_FOLDER / "use_case_filters.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "use_case_filters.js").read_text(encoding="utf-8"),
+    js=f"{plain_table.SCRIPT}\n{(_FOLDER / 'use_case_filters.js').read_text(encoding='utf-8')}",
 )
 
 

@@ -1,14 +1,5 @@
 // Filters that answer at once; a press sends the whole choice of its group. Text goes in by textContent only.
-const make = (tag, parent, attributes = {}, text = "") => {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text) node.textContent = text;
-  parent.append(node);
-  return node;
-};
-const write = (node, text) => {
-  if (node.textContent !== text) node.textContent = text;
-};
+// `make` and `write` come from plain_table.js.
 const WIDE_PX = 700; // where all groups are seen without a press
 const memory = new WeakMap(); // root -> what this instance keeps between runs
 
