@@ -138,10 +138,11 @@ def _band_line(s: Scenario, best: Option) -> str:
     assert best.unit is not None
     if s.task == "serve":
         assert best.month is not None
+        unit = band(best.unit) or usd(float(best.unit.value))
         month = f"{band(best.month)} a month, " if band(best.month) else ""
         fixed = "" if month else " The month has none: memory decides the number of GPUs, speed does not."
         return (
-            f"80 % band: {month}{band(best.unit)} per million tokens (input {usd(best.unit_in)}, output "
+            f"80 % band: {month}{unit} per million tokens (input {usd(best.unit_in)}, output "
             f"{usd(best.unit_out)}).{fixed}"
         )
     span = gpus_span(best)
@@ -152,9 +153,11 @@ def _speed_line(s: Scenario, best: Option) -> str:
     assert best.tokens_per_s is not None
     speed = best.tokens_per_s
     if s.task == "serve":
+        alone = s.concurrency == 1
+        who, writing = ("The", "") if alone else ("Each", f" while all {s.concurrency:,} write")
         return (
-            f"Each user gets {words.three(float(speed.value))} tokens/s ({words.three(float(speed.low))} to "
-            f"{words.three(float(speed.high))}) while all {s.concurrency} write, with {s.prompt_tokens:,} "
+            f"{who} user gets {words.three(float(speed.value))} tokens/s ({words.three(float(speed.low))} to "
+            f"{words.three(float(speed.high))}){writing}, with {s.prompt_tokens:,} "
             f"tokens in and {s.output_tokens:,} out a request, {busy_words(s)}."
         )
     assert best.days is not None

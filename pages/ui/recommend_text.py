@@ -191,7 +191,7 @@ def _turn(found: Recommendation, turn: Turn, fewer: bool) -> str:
         amount = f"with {turn.at:.3g} days or {'less' if fewer else 'more'}"
     if turn.gpu is None:
         return f"{amount} nothing meets your limits"
-    return f"{amount} {turn.gpus} × {catalogue.gpu_name(turn.gpu)} overtakes it"
+    return f"{amount} {turn.gpus:,} × {catalogue.gpu_name(turn.gpu)} overtakes it"
 
 
 def _sure(found: Recommendation, best: Choice) -> str:
@@ -204,10 +204,8 @@ def _sure(found: Recommendation, best: Choice) -> str:
         said.append("nothing ties with it")
     if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
         assert best.seconds is not None
-        safe = s.deadline_days**2 / (float(best.seconds.high) / 86400)
-        said.append(
-            f"at the slow end of the 80 % band it is late: ask for {safe:.2g} days to be safe from that"
-        )
+        safe = words.three(s.deadline_days**2 / (float(best.seconds.high) / 86400))
+        said.append(f"at the slow end of the 80 % band it is late: ask for {safe} days to be safe from that")
     elif not best.sure:
         said.append("at the bad end of the 80 % band it misses your target")
     elif purpose(s) in SERVED:

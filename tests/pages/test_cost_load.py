@@ -95,6 +95,19 @@ def test_a_run_is_gpu_hours_times_price_and_a_month_its_runs() -> None:
     assert value(one.month) == pytest.approx(4 * value(one.unit))
 
 
+def test_one_user_and_many_and_nothing_to_pay_are_said_in_whole_sentences() -> None:
+    many = cost_text.details(of(SERVE))[1]
+    assert many.startswith("Each user gets")
+    assert "while all 20 write, with 1,024 tokens in" in many
+    free = of(
+        SERVE, concurrency=1, price_basis="own", usd_per_kwh=0.0, purchase_edits=(("h100-sxm5-80gb", 0.0),)
+    )
+    band, one, *_ = cost_text.details(free)
+    assert "80 % band: $0.00 per million tokens" in band
+    assert one.startswith("The user gets")
+    assert "while all" not in one
+
+
 def test_a_deadline_gives_the_number_of_each_gpu() -> None:
     loose, tight = of(TRAIN), of(TRAIN, deadline_days=10)
     for gpu in ("h100-sxm5-80gb", "a100-sxm4-80gb", "b200-sxm-180gb"):

@@ -218,6 +218,16 @@ def test_what_costs_nothing_is_still_put_into_words(fields: dict[str, Any]) -> N
     assert any("for nothing" in line for line in recommend_views.duel_table(duel, TODAY)["notes"])
 
 
+def test_long_spans_and_large_clusters_are_plain_numbers() -> None:
+    """Not 3.6e+02 days; thousands are set apart."""
+    late = found(task="train", model="llama-2-7b", train_tokens=10**13, deadline_days=400)
+    assert late.best is not None
+    assert not late.best.sure
+    assert "e+" not in " ".join(recommend_text.details(late))
+    large = found(task="train", model="llama-3.1-405b", train_tokens=15 * 10**12, deadline_days=60)
+    assert "65,536 × B200" in " ".join(recommend_text.details(large))
+
+
 def test_an_answer_has_a_price_or_says_that_nothing_has_one() -> None:
     """An announced card is the only one that surely holds it; nobody quotes it."""
     fields: dict[str, Any] = {
