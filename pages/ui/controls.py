@@ -68,6 +68,7 @@ def formats(scenario: Scenario) -> None:
             st.selectbox,
             label,
             field,
+            variant="" if reads(getattr(scenario, field)) else engine.id,
             options=sorted(table, key=reads, reverse=True),
             format_func=lambda key: (
                 table[key].label + ("" if reads(key) else f" (not read by {engine.label})")

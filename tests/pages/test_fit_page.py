@@ -202,6 +202,18 @@ def test_a_new_address_is_followed() -> None:
     assert scenario(app.run()).concurrency == 7
 
 
+def test_a_format_that_an_engine_does_not_read_is_another_list_for_each_engine() -> None:
+    """A browser keeps the words of a list's choice when only they change."""
+    app = opened({"weights": "gguf-q4_k_m", "engine": "vllm"})
+    found = {}
+    for engine in ("vllm", "sglang", "llama.cpp", "vllm"):
+        app.selectbox(key="ui-engine").set_value(engine).run()
+        box = next(box for box in app.selectbox if str(box.key).startswith("ui-weight_format"))
+        assert box.value == "gguf-q4_k_m"
+        assert found.setdefault(box.options[box.index], box.key) == box.key
+    assert len(set(found.values())) == len(found) > 1
+
+
 # ---------------------------------------------------------------- a config of one's own
 
 
