@@ -210,7 +210,7 @@ def test_a_format_that_an_engine_does_not_read_is_another_list_for_each_engine()
         app.selectbox(key="ui-engine").set_value(engine).run()
         box = next(box for box in app.selectbox if str(box.key).startswith("ui-weight_format"))
         assert box.value == "gguf-q4_k_m"
-        assert found.setdefault(box.options[box.index], box.key) == box.key
+        assert found.setdefault(box.options[box.index or 0], box.key) == box.key
     assert len(set(found.values())) == len(found) > 1
 
 
