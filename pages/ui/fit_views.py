@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from calculators import memory
 from gpu_data import models as model_data
-from pages.ui import catalogue, link, plain_table, report, speed_views, state, tracks, words, workload
+from pages.ui import (
+    catalogue,
+    link,
+    plain_table,
+    report,
+    speed_load,
+    speed_views,
+    state,
+    tracks,
+    words,
+    workload,
+)
 from pages.ui.cells import Row, Ways, context_cells, format_cells, ways_of
 
 UNQUANTISED = frozenset({"bf16", "bfloat16", "fp16", "float16", "fp32", "float32"})
@@ -337,30 +348,33 @@ def computed(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any]
     return {"impossible": "", "table": table}
 
 
-def speed(load: workload.Workload) -> dict[str, Any]:
+def speed(load: workload.Workload, speeds: speed_load.Speeds | str | None = None) -> dict[str, Any]:
     """How fast each pinned GPU answers that can hold what is asked for."""
     here = tracks.columns_of(load, load.pinned, load.scenario.max_model_len, load.scenario.concurrency)
     too_small = [column.gpu.id for column in here if not column.refused and not int(column.verdict)]
-    found = speed_views.speed_rows(load, too_small)
+    found = speed_views.speed_rows(load, too_small, speeds)
     table = plain_table.table(found.caption, list(speed_views.TITLES), list(found.rows), list(found.notes))
     return {"impossible": found.reason, "table": None if found.reason else table}
 
 
-def speed_terms(load: workload.Workload, gpu: workload.PinnedGpu) -> dict[str, Any] | None:
+def speed_terms(
+    load: workload.Workload, gpu: workload.PinnedGpu, speeds: speed_load.Speeds | str
+) -> dict[str, Any] | None:
     """The formulas behind it, on one GPU."""
-    caption, titles, rows, notes = speed_views.term_rows(load, gpu.id)
+    caption, titles, rows, notes = speed_views.term_rows(load, gpu.id, speeds)
     return plain_table.table(caption, list(titles), rows, list(notes)) if rows else None
 
 
 def views(load: workload.Workload, best: workload.PinnedGpu | None) -> dict[str, Any]:
     """What the reader sees after the verdict: every GPU and format, the map, the formulas."""
     gpu = detail_gpu(load, best)
+    speeds = speed_load.speeds(load)  # once for the table and its formulas
     return {
-        "speed": speed(load),
+        "speed": speed(load, speeds),
         "matrix": format_matrix(load),
         "detail": _detail(load, gpu),
         "map": context_map(load, gpu) if gpu else None,
-        "terms": computed(load, gpu) | {"speed": speed_terms(load, gpu)} if gpu else None,
+        "terms": computed(load, gpu) | {"speed": speed_terms(load, gpu, speeds)} if gpu else None,
     }
 
 

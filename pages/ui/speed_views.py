@@ -33,13 +33,15 @@ class SpeedRows:
     reason: str = ""
 
 
-def speed_rows(load: workload.Workload, too_small: Collection[str] = ()) -> SpeedRows:
+def speed_rows(
+    load: workload.Workload, too_small: Collection[str] = (), found: speed_load.Speeds | str | None = None
+) -> SpeedRows:
     """Speed of every pinned GPU in words, each figure with its 80 % band.
 
     `too_small` names GPUs that cannot hold the context and users asked for: they have no speed here, though
-    a server could take shorter requests or let users wait.
+    a server could take shorter requests or let users wait. `found`: the speeds, where they are known already.
     """
-    found = speed_load.speeds(load)
+    found = speed_load.speeds(load) if found is None else found
     if isinstance(found, str):
         return SpeedRows("", (), (), f"No speed: {words.plain(found)}.")
     s, speed = load.scenario, found.speed
@@ -70,11 +72,11 @@ def speed_rows(load: workload.Workload, too_small: Collection[str] = ()) -> Spee
 
 
 def term_rows(
-    load: workload.Workload, gpu_id: str = ""
+    load: workload.Workload, gpu_id: str = "", found: speed_load.Speeds | str | None = None
 ) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
     """(caption, titles, rows, notes) of the formulas on one pinned GPU, else the first with a speed."""
     titles = ("Addend", "ms", "Formula", "With numbers", "Source")
-    found = speed_load.speeds(load)
+    found = speed_load.speeds(load) if found is None else found
     able = [] if isinstance(found, str) else [i for i, why in enumerate(found.refused) if why is None]
     if isinstance(found, str) or not able:
         return "No pinned GPU has a speed.", titles, [], ()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -226,7 +227,10 @@ def measure(runs: int, pages: list[str]) -> dict[str, object]:
                 times[name].append(first_ms(browser, url, selector))
         first = {name: statistics.median(values) for name, values in times.items()}
         first["ratio"] = first["app"] / first["floor"]
-        released = {name: release(browser, app_url, floor_url, name, runs * 4) for name in pages}
+        released = {}
+        for name in pages:
+            released[name] = release(browser, app_url, floor_url, name, runs * 4)
+            print(name, json.dumps(released[name]), file=sys.stderr, flush=True)  # noqa: T201
         with fresh(browser) as page:
             page.goto(app_url)
             dragged = drag(page, SCRUBBER)
