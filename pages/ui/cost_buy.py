@@ -99,6 +99,17 @@ def headline(costs: Costs) -> str:
         use = used_hours_per_month(s, option)
         life = use * (1 if s.task == "train" else 12 * s.own_years)
         advice = "Buy" if life >= hours else "Rent"
-        per = "the run takes" if s.task == "train" else f"{s.own_years:g} years at your use take"
-        return f"{advice} {said}, {100 * share:.0f} % of {s.own_years:g} years; {per} {life:,.0f}."
+        per = {
+            "train": "the run takes",
+            "finetune": f"{s.own_years:g} years of your runs take",
+            "serve": f"{s.own_years:g} years, rented day and night, take",
+        }[s.task]
+        text = f"{advice} {said}, {100 * share:.0f} % of {s.own_years:g} years; {per} {life:,.0f}."
+        if s.task == "serve" and s.busy_share < 1:
+            busy = life * s.busy_share
+            text += (
+                f" Rented only in the {100 * s.busy_share:.3g} % of the hours in use, they take {busy:,.0f}: "
+                f"{'buy' if busy >= hours else 'rent'}."
+            )
+        return text
     return "Rent or buy: type a price to rent and one to buy."

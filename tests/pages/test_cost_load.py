@@ -334,3 +334,13 @@ def test_bands_hold_their_values(scenario: Scenario) -> None:
         for money in (one.month, one.unit, one.rank, one.tokens_per_s, one.days):
             if money is not None:
                 assert float(money.low) <= value(money) <= float(money.high)
+
+
+def test_who_rents_only_in_the_hours_in_use_is_told_so() -> None:
+    """A tenth of four years is fewer hours than it takes to pay for the card; all of them are more."""
+    always = cost_buy.headline(costs(Scenario(), TODAY))
+    seldom = cost_buy.headline(costs(Scenario(busy_share=0.1), TODAY))
+    assert always.startswith("Buy ")
+    assert "in use" not in always
+    assert "rented day and night, take 35,040" in always
+    assert seldom.endswith("Rented only in the 10 % of the hours in use, they take 3,504: rent.")
