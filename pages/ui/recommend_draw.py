@@ -203,7 +203,7 @@ def title(scenario: Scenario, today: date) -> None:
         found = judgements(today)
         agreed = sum(one.outcome == "agree" for one in found)
         lines = [
-            f"- {agreed} of {len(found)} judgements hold in our numbers; the table says where they do not."
+            f"- {agreed} of {len(found)} judgements hold in our numbers; the table says how the others stand."
         ]
     else:
         lines = [

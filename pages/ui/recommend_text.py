@@ -278,10 +278,22 @@ def _pinned(found: Recommendation) -> str:
         if one.reason:
             said.append(f"{one.name}: {words.cut(one.reason.rstrip('.'), 60)}")
         elif one.usd is not None and np.isfinite(one.usd.value):
-            said.append(f"{setup(one)} no. {places[gpu]}, {usd(float(one.usd.value))}")
+            said.append(f"{_told_setup(one)} no. {places[gpu]}, {usd(float(one.usd.value))}")
         else:
-            said.append(f"{setup(one)} no. {places[gpu]}, no price")
+            said.append(f"{_told_setup(one)} no. {places[gpu]}, no price")
     return f"**Your pinned GPUs.** {'; '.join(said)}." if said else ""
+
+
+def _told_setup(one: Choice) -> str:
+    """A setup with what another page might count otherwise: its split, and why it stands behind others."""
+    split = one.split if one.gpus > 1 else ""
+    parts = (
+        split,
+        "memory tight" if one.tight else "",
+        "" if one.offered else "nobody quotes so many together",
+    )
+    told = ", ".join(part for part in parts if part)
+    return f"{setup(one)} ({told})" if told else setup(one)
 
 
 def _percent(share: float) -> str:
