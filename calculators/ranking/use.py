@@ -14,11 +14,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Use:
-    """Shares of the time, 0 to 1: memory busy reading, tensor cores busy, GPUs waiting for each other."""
+    """Shares of the time, 0 to 1: memory busy reading, tensor cores busy, GPUs waiting for each other.
+
+    fixed: what an engine takes for every step whatever the GPU; waiting: of that, where the GPU has nothing
+    to do meanwhile, so that a faster one would answer no faster.
+    """
 
     bandwidth: Floats
     compute: Floats
     link: Floats
+    fixed: Floats
+    waiting: Floats
 
 
 def used_shares(prompt: Step, decode: Step, output_tokens: ArrayLike, running: ArrayLike) -> Use:
@@ -34,7 +40,7 @@ def used_shares(prompt: Step, decode: Step, output_tokens: ArrayLike, running: A
         spent = np.asarray(getattr(prompt, name)) + steps * np.asarray(getattr(decode, name))
         return np.clip(spent / total, 0.0, 1.0)
 
-    return Use(share("moving"), share("computing"), share("communication"))
+    return Use(*(share(name) for name in ("moving", "computing", "communication", "fixed", "waiting")))
 
 
 def link_share(step: Step) -> Floats:

@@ -62,6 +62,7 @@ class Step:
     communication: Floats
     fixed: Floats
     unpack: ArrayLike = 0.0  # weights to 16 bits in memory, before they are multiplied
+    waiting: ArrayLike = 0.0  # of `fixed`: the GPU has nothing to do until the engine starts the next kernel
 
     @property
     def moving(self) -> Floats:
@@ -93,6 +94,7 @@ class Step:
             self.communication * f,
             self.fixed * f,
             (np.asarray(self.unpack) + np.asarray(unpack)) * f,
+            np.asarray(self.waiting) * f,
         )
 
     @property
@@ -102,7 +104,10 @@ class Step:
 
     @property
     def binds(self) -> NDArray[np.int8]:
-        """Which cause holds the step back most, an index into BINDS."""
+        """Which cause holds the step back most, an index into BINDS.
+
+        Where the GPU waits for the engine a faster one changes nothing, so the fixed cost binds there.
+        """
         larger_moving = self.moving >= self.computing
         causes = np.stack(
             np.broadcast_arrays(
@@ -112,7 +117,8 @@ class Step:
                 self.fixed,
             )
         )
-        return np.argmax(causes, axis=0).astype(np.int8)
+        most = np.argmax(causes, axis=0)
+        return np.where(np.asarray(self.waiting) > 0, FIXED, most).astype(np.int8)
 
 
 def bandwidth(rates: GpuRates, constants: SpeedConstants) -> Floats:
@@ -229,10 +235,11 @@ def step_seconds(
     fixed = (
         k["step_s"] + ((1 - with_prompt) * k["layer_s"] + with_prompt * k["prompt_layer_s"]) * work.n_layers
     )
+    waiting = np.zeros_like(running)
     for share, least in ((1 - eager, k["floor_s"]), (eager, k["launch_s"])):
-        fixed = fixed + share * np.maximum(least * work.n_layers - running, 0.0)
-    fixed = fixed + (k["sequence_s"] + k["stream_s"] * np.asarray(streamed)) * sequences
-    return replace(busy, fixed=fixed * np.ones_like(running))
+        waiting = waiting + share * np.maximum(least * work.n_layers - running, 0.0)
+    fixed = fixed + waiting + (k["sequence_s"] + k["stream_s"] * np.asarray(streamed)) * sequences
+    return replace(busy, fixed=fixed * np.ones_like(running), waiting=waiting)
 
 
 def unpack_seconds(work: ModelWork, rates: GpuRates, engine: SpeedEngine) -> Floats:

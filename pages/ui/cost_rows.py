@@ -38,6 +38,8 @@ def rows(costs: Costs) -> list[Row]:
             marks.append("pinned")
         if option.priced and not option.together:
             marks.append("no machine with so many quoted")
+        if option.tight:
+            marks.append("memory is tight")
         found.append(
             Row(
                 option.gpu,
@@ -72,6 +74,7 @@ def _bar(option: Option, scale: float) -> tuple[float, float, float] | None:
 
 def _cells(s: Scenario, option: Option) -> tuple[str, ...]:
     more = [f"{option.copies:,} copies of {option.boards:,}"] if option.copies > 1 else []
+    more += [option.split] if option.split else []
     if span := gpus_span(option):
         more.append(f"band {span.split(' if')[0]}")
     number = f"{option.gpus:,}" + (f" ({'; '.join(more)})" if more else "")

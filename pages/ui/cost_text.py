@@ -50,8 +50,8 @@ def safe(text: str) -> str:
 
 
 def setup(option: Option) -> str:
-    """How many of which GPU, in how many copies: 2 copies of 2 × A40 48GB."""
-    each = f"{option.boards:,} × {option.name}"
+    """How many of which GPU, in how many copies, cut how: 2 copies of 2 × A40 48GB (TP2)."""
+    each = f"{option.boards:,} × {option.name}" + (f" ({option.split})" if option.split else "")
     return f"{option.copies:,} copies of {each}" if option.copies > 1 else each
 
 
@@ -93,7 +93,8 @@ def headline(costs: Costs) -> str:
         money = f"{usd(float(best.unit.value))} a run, {usd(float(best.month.value))} a month"
     else:
         money = f"{usd(float(best.unit.value))} the run"
-    return f"{asked}: {setup(best)}, {money}"
+    maybe = " (memory is tight)" if best.tight else ""
+    return f"{asked}: {setup(best)}, {money}{maybe}"
 
 
 def _asked(costs: Costs) -> str:

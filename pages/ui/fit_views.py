@@ -14,6 +14,7 @@ from calculators import memory
 from gpu_data import models as model_data
 from pages.ui import (
     catalogue,
+    gpu_counts,
     link,
     plain_table,
     report,
@@ -117,6 +118,25 @@ def _applied(load: workload.Workload, gpu: workload.PinnedGpu, change: memory.Ch
     return {"gpu_count": -(-int(change.value) // per_board), "split": "auto"}
 
 
+def _told(load: workload.Workload, change: memory.Change) -> str:
+    """A change in words; a number of GPUs with the split that it holds for, and where another needs fewer."""
+    if change.kind != "gpus":
+        return change.label
+    d = change.deployment
+    cut = gpu_counts.split_words(d.tensor_parallel_size, d.pipeline_parallel_size)
+    if load.engine.split == "layers" or not cut:
+        return change.label
+    fewer = [n for n in gpu_counts.COUNTS if 1 < n < d.gpus and _fits(d, stages=n)]
+    more = f"; {fewer[0]} are enough as pipeline stages (PP{fewer[0]})" if fewer else ""
+    return f"{change.label} ({cut}{more})"
+
+
+def _fits(deployment: memory.Deployment, stages: int) -> bool:
+    """Whether it fits so many pipeline stages."""
+    found = memory.estimate(deployment.but(tensor_parallel_size=1, pipeline_parallel_size=stages))
+    return found.refused is None and int(np.max(found.verdict)) == memory.FITS
+
+
 def _promised(
     load: workload.Workload, gpu: workload.PinnedGpu, fields: dict[str, Any]
 ) -> memory.Report | None:
@@ -159,7 +179,7 @@ def changes(load: workload.Workload) -> tuple[list[dict[str, Any]], dict[str, Fi
                 continue
             able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
             change = memory.first_change_that_fits(deployment, able, caches)
-            label, fields = (change.label, _applied(load, gpu, change)) if change else ("", {})
+            label, fields = (_told(load, change), _applied(load, gpu, change)) if change else ("", {})
             found = _promised(load, gpu, fields) if change else None
         text = "no single change is enough."
         if found is not None:

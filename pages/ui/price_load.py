@@ -186,6 +186,16 @@ def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
     return found(float(usd), rests, age=age)
 
 
+def machine(scenario: Scenario, found: Rent) -> float:
+    """GPUs in the largest machine that anybody quotes; who owns them or has a price knows better.
+
+    Where nobody quotes a price, nobody's machine is too small either.
+    """
+    if found.edited or scenario.price_basis == OWN_BASIS or not found.known:
+        return float("inf")
+    return float(found.largest_machine)
+
+
 def _span(low: float, high: float) -> str:
     return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
 

@@ -20,7 +20,7 @@ from calculators.ranking import Limit, Measure, Options
 from calculators.scenario import Scenario
 from gpu_data import mig
 from pages.ui import catalogue, compare_choices, price_load, speed_load, training_load, workload
-from pages.ui.gpu_counts import COUNTS, TOGETHER, sizes
+from pages.ui.gpu_counts import COUNTS, TOGETHER, fast_link_gpus, known, sizes, splits, staged
 from pages.ui.price_load import Rent
 
 Floats = NDArray[np.float64]
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
 USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
 SIDES = ("value", "low", "high")
+_TIMES = ("bandwidth", "compute", "link", "fixed", "waiting")
 SECONDS_PER_DAY = 86400.0
 # weight formats by bits, the first of each that the engine reads
 LADDER: Mapping[int, tuple[str, ...]] = {
@@ -49,21 +50,27 @@ _PLAIN = {name: Scenario.model_fields[name].default for name in _ASKED}
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Shares of what is paid for that the work uses, 0 to 1; NaN where it is not known."""
+    """Shares of what is paid for that the work uses, 0 to 1; NaN where it is not known.
+
+    fixed: of the time, what the engine takes for every step; waiting: of that, while the GPU is idle.
+    """
 
     memory: float = np.nan
     bandwidth: float = np.nan
     compute: float = np.nan
     link: float = np.nan
+    fixed: float = np.nan
+    waiting: float = np.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The best setup of one GPU.
 
-    boards: of one copy; seconds: a token of one user, or the run; first_s: to the first token; sure: targets
-    are met even at the bad end of the bands. alone: memory that one GPU would need for the same, over what it
-    has. reason: the hurdle that nothing of this GPU passes.
+    boards: of one copy, cut into pipeline stages where `staged`, else as the engine does by itself; seconds:
+    a token of one user, or the run; first_s: to the first token; sure: targets are met even at the bad end of
+    the bands. alone: memory that one GPU would need for the same, over what it has. reason: the hurdle that
+    nothing of this GPU passes.
     """
 
     gpu: str
@@ -75,6 +82,7 @@ class Choice:
     copies: int = 1
     gpus: int = 0
     users_each: int = 0
+    staged: bool = False
     usd: Measure | None = None
     seconds: Measure | None = None
     first_s: Measure | None = None
@@ -143,21 +151,9 @@ class _Cards:
     ecc: NDArray[np.bool_]
 
 
-def fast_link_gpus(row: Mapping[str, Any]) -> float:
-    """How many GPUs the fast link joins: 0 without one, 2 for a bridge, all of a machine otherwise."""
-    if not float(_or(row["interconnect_gb_per_s"], 0.0)) > 0:
-        return 0.0
-    name = str(row["interconnect"])
-    return (4.0 if "4 GPUs" in name else 2.0) if "bridge" in name else np.inf
-
-
 def has_ecc(row: Mapping[str, Any]) -> bool:
     """Whether ECC is recorded, or the memory is HBM, which carries the check bits beside the data."""
-    return str(_or(row["ecc"], "")).startswith("yes") or "HBM" in str(_or(row["memory_type"], ""))
-
-
-def _or(value: Any, other: Any) -> Any:
-    return other if value is None or str(value) in ("<NA>", "nan", "None") else value
+    return str(known(row["ecc"], "")).startswith("yes") or "HBM" in str(known(row["memory_type"], ""))
 
 
 PLACES = {"workstation": ("workstation", "consumer", "soc"), "datacentre": ("module", "server", "superchip")}
@@ -168,17 +164,17 @@ def _cards(pre_release: bool) -> _Cards:
     hidden = frozenset() if pre_release else catalogue.pre_release_gpus()
     ids = tuple(str(gpu) for gpu in catalogue.gpus().index if gpu not in hidden)
     rows = [catalogue.spec_row(gpu) for gpu in ids]
-    forms = [compare_choices.form_class(str(_or(row["form_factor"], ""))) for row in rows]
+    forms = [compare_choices.form_class(str(known(row["form_factor"], ""))) for row in rows]
     return _Cards(
         ids,
-        np.array([float(_or(row["tdp_w"], np.nan)) for row in rows]),
+        np.array([float(known(row["tdp_w"], np.nan)) for row in rows]),
         np.array([float(row["memory_gb"]) for row in rows]),
         np.array([catalogue.slug(row["vendor"]) for row in rows]),
         np.array([next((p for p, known in PLACES.items() if form in known), "") for form in forms]),
         np.array([fast_link_gpus(row) for row in rows]),
         np.array(
             [
-                float(_or(row["mig_max_instances"], 0)) > 0 or gpu in mig.cards()
+                float(known(row["mig_max_instances"], 0)) > 0 or gpu in mig.cards()
                 for gpu, row in zip(ids, rows, strict=True)
             ]
         ),
@@ -250,9 +246,8 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
     )
     cards = _cards(s.pre_release)
     pairs = [(gpu, count) for gpu in cards.ids for count in COUNTS]
-    if pipeline:  # an alternative where GPUs would exchange parts of every layer over PCIe
-        linked = cards.linked.repeat(len(COUNTS))
-        pairs = [pair for pair, n in zip(pairs, linked, strict=True) if 1 < pair[1] <= 8 and n < pair[1]]
+    if pipeline:
+        pairs = [(gpu, count) for gpu, count in pairs if staged(catalogue.spec_row(gpu), count)]
     chosen = [workload.pinned(gpu, count) for gpu, count in pairs]
     many = np.array(users)[:, None]
     found = speed_load.speeds(load, chosen, many, streamed=not batch)
@@ -293,7 +288,7 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
     reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
     return _Served(
         fmt, pipeline, placed(verdict, 0), placed(full), measure(speed.tpot_s), measure(speed.ttft_s),
-        measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in ("bandwidth", "compute", "link"))),
+        measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in _TIMES)),
         placed(running), placed(ranking.link_share(speed.prompt)), reasons, found.assumptions,
     )  # fmt: skip
 
@@ -305,7 +300,7 @@ def _ways(s: Scenario, batch: bool) -> list[_Served] | str:
     users = (1,) if batch else _grid(s.concurrency)
     found, refused = [], None
     for fmt in formats_of(s, load):
-        for pipeline in (False, True) if s.split == "auto" and load.engine.split != "layers" else (False,):
+        for pipeline in splits(s, load.engine):
             one = _served(plain, fmt, pipeline, users, batch)
             if isinstance(one, str):
                 refused = refused or one
@@ -339,7 +334,7 @@ class _Stacked:
 
     def used(self, i: int, k: int) -> Use:
         """What one setup of one GPU uses."""
-        columns = (self.full, self.use.bandwidth, self.use.compute, self.use.link)
+        columns = (self.full, *(getattr(self.use, name) for name in _TIMES))
         return Use(*(float(column[i, k]) for column in columns))
 
 
@@ -372,9 +367,7 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
         np.tile(np.array(COUNTS), users * len(ways))[by_users],
         of_users[by_users],
         np.arange(len(ways)).repeat(users * counts)[by_users],
-        ranking.Use(
-            *(stack([getattr(way.use, n) for way in ways]) for n in ("bandwidth", "compute", "link"))
-        ),
+        ranking.Use(*(stack([getattr(way.use, n) for way in ways]) for n in _TIMES)),
         stack([way.running for way in ways]),
     )
 
@@ -393,7 +386,7 @@ def _technical(s: Scenario) -> Scenario:
 def _prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
     rents = price_load.rents(s, cards.ids, today)
     usd = np.array([rents[gpu].usd for gpu in cards.ids])
-    return rents, usd, np.array([_machine(s, rents[gpu]) for gpu in cards.ids])
+    return rents, usd, np.array([price_load.machine(s, rents[gpu]) for gpu in cards.ids])
 
 
 def _run_prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
@@ -403,13 +396,6 @@ def _run_prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent
         owned = np.array([not rents[gpu].edited for gpu in cards.ids])
         usd = np.where(owned, cost.usd_per_busy_hour(usd, s.busy_share), usd)
     return rents, usd, machine
-
-
-def _machine(s: Scenario, rent: Rent) -> float:
-    """GPUs in the largest machine that anybody quotes; who owns them or has a price knows better."""
-    if rent.edited or s.price_basis == price_load.OWN_BASIS or not rent.known:
-        return np.inf
-    return float(rent.largest_machine)
 
 
 def _serving_options(
@@ -542,7 +528,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             one, format=way.format, boards=int(table.boards[k]), copies=int(copies[k]),
             users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
             output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
-            split=_split(load, way, int(table.boards[k]), one.gpu),
+            split=_split(load, way, int(table.boards[k]), one.gpu), staged=way.pipeline,
             use=table.used(i, k), alone=table.on_one(i, k) if table.boards[k] > 1 else np.nan,
         )  # fmt: skip
 
@@ -589,25 +575,10 @@ def _near(stops: Sequence[int], now: int, most: int = 7) -> list[int]:
     return below + [s for s in stops if s > now][:most]
 
 
-@lru_cache(maxsize=4096)
-def _split_of(load_key: tuple[Any, ...], devices: int) -> tuple[int, int] | str:
-    s, fmt, pipeline = load_key
-    changed = {"weight_format": fmt, "split": "pipeline" if pipeline else s.split}
-    return workload.load(s.model_copy(update=changed)).parallel(devices)
-
-
 def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> str:
     """How one copy is cut over its GPUs, in the engine's words."""
-    devices = workload.pinned(gpu, boards).devices
-    if devices == 1:
-        return ""
-    if load.engine.split == "layers":
-        return f"layers over {devices}"
-    found = _split_of((_technical(load.scenario), way.format, way.pipeline), devices)
-    if isinstance(found, str):
-        return ""
-    tensor, stages = found
-    return " × ".join(f"{name}{n}" for name, n in (("TP", tensor), ("PP", stages)) if n > 1)
+    split = "pipeline" if way.pipeline else load.scenario.split
+    return workload.changed(load, weight_format=way.format, split=split).split_of(gpu, boards)
 
 
 # ---------------------------------------------------------------- a batch
@@ -648,7 +619,8 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return replace(
             one, format=chosen.format, boards=int(boards[k]), copies=int(copies[k]),
             output_per_s=Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
-            split=_split(load, chosen, int(boards[k]), one.gpu), users_each=int(table.running[i, j]),
+            split=_split(load, chosen, int(boards[k]), one.gpu), staged=chosen.pipeline,
+            users_each=int(table.running[i, j]),
             use=replace(table.used(i, j), memory=np.nan),  # a batch fills what there is
         )  # fmt: skip
 

@@ -32,8 +32,9 @@ def format_label(choice: Choice) -> str:
 
 
 def setup(one: Choice) -> str:
-    """2 copies of 2 × RTX A6000 48GB (TP2)."""
-    each = f"{one.boards:,} × {one.name}"
+    """2 copies of 2 × RTX A6000 48GB (TP2); the split of a run is longer and stands elsewhere."""
+    cut = f" ({one.split})" if one.split and one.users_each else ""
+    each = f"{one.boards:,} × {one.name}{cut}"
     return f"{one.copies:,} copies of {each}" if one.copies > 1 else each
 
 
@@ -286,9 +287,8 @@ def _pinned(found: Recommendation) -> str:
 
 def _told_setup(one: Choice) -> str:
     """A setup with what another page might count otherwise: its split, and why it stands behind others."""
-    split = one.split if one.gpus > 1 else ""
     parts = (
-        split,
+        "" if one.users_each else one.split,
         "memory tight" if one.tight else "",
         "" if one.offered else "nobody quotes so many together",
     )
@@ -332,6 +332,7 @@ def fit_link(s: Scenario, one: Choice) -> str:
     fields: dict[str, object] = {"gpus": (one.gpu,), "gpu_count": min(one.boards, 64)}
     if purpose(s) in (*SERVED, "batch"):
         fields |= {"weight_format": one.format or s.weight_format}
+        fields |= {"split": "pipeline"} if one.staged else {}
         if purpose(s) in SERVED:
             fields["concurrency"] = one.users_each or s.concurrency
     elif purpose(s) == "train":
@@ -396,8 +397,7 @@ def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
         return (name, money, speed_words(s, one), power, price)
     fmt = format_label(one) if s.format_freedom != "this" else ""
     how = setup(one).replace(f"{one.boards:,} × {one.name}", f"{one.boards:,}")
-    split = one.split if asked in (*SERVED, "batch") else ""
-    where = ", ".join(part for part in (how, split, fmt) if part)
+    where = ", ".join(part for part in (how, fmt) if part)
     use = one.use
     if asked in SERVED:
         assert one.first_s is not None

@@ -23,7 +23,7 @@ from pages.ui import (
     words,
     workload,
 )
-from pages.ui.gpu_counts import COUNTS, TOGETHER
+from pages.ui.gpu_counts import COUNTS, TOGETHER, fast_link_gpus
 from pages.ui.recommend_load import PURPOSES, Choice, Recommendation, recommend, with_purpose
 
 usd = cost_text.usd
@@ -85,7 +85,7 @@ def by_purpose(s: Scenario, today: date) -> dict[str, Recommendation]:
 def facts(gpu: str, s: Scenario, today: date) -> str:
     """What decides about a card, from its row."""
     row = catalogue.spec_row(gpu)
-    link = recommend_load.fast_link_gpus(row)
+    link = fast_link_gpus(row)
     joined = (
         f"{row['interconnect']}, {float(row['interconnect_gb_per_s']):g} GB/s"
         if link
@@ -219,7 +219,7 @@ def link_table(s: Scenario) -> dict[str, Any] | None:
     rows = []
     for gpu, by_count in link_shares(s, s.gpus).items():
         row = catalogue.spec_row(gpu)
-        fast = recommend_load.fast_link_gpus(row)
+        fast = fast_link_gpus(row)
         name = f"{row['interconnect']}" if fast else f"PCIe {_number(row['pcie_gen'], '') or '4 assumed'}"
         cells = [
             f"{100 * by_count[n][0]:.0f} %, {100 * by_count[n][1]:.0f} %" if n in by_count else "does not fit"
@@ -328,7 +328,7 @@ def duel_table(s: Scenario, today: date) -> dict[str, Any]:
         add(title, [_number(row[column], unit) or "not known" for row in specs])
     add(
         "Link",
-        [str(row["interconnect"]) if recommend_load.fast_link_gpus(row) else "none known" for row in specs],
+        [str(row["interconnect"]) if fast_link_gpus(row) else "none known" for row in specs],
     )
     add(
         "MIG slices",

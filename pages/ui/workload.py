@@ -24,6 +24,7 @@ from calculators.scenario import Scenario
 from gpu_data import engines as engine_data
 from gpu_data import models as model_data
 from pages.ui import catalogue, words
+from pages.ui.gpu_counts import split_words
 
 STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
 
@@ -172,6 +173,16 @@ class Workload:
             ways += [f"{words.either(counts)} GPUs"] if counts else []
             return f"{reason}; use {', or '.join(ways)}"
         return tensor, stages
+
+    def split_of(self, gpu: str, boards: int) -> str:
+        """How so many boards of a GPU share the model, in the engine's words; nothing for one device."""
+        devices = pinned(gpu, boards).devices
+        if devices == 1:
+            return ""
+        if self.engine.split == "layers":
+            return f"layers over {devices}"
+        found = self.parallel(devices)
+        return "" if isinstance(found, str) else split_words(*found)
 
     def deployment(
         self, gpus: Sequence[PinnedGpu], tokens: Any = None, users: Any = None

@@ -39,16 +39,16 @@ def value(money: Any) -> float:
 
 
 @pytest.mark.parametrize("scenario", [SERVE, TUNE, TRAIN], ids=["serve", "finetune", "train"])
-def test_ranked_by_cost_then_what_nobody_offers_then_without_a_price_then_impossible(
+def test_ranked_by_cost_then_what_is_not_sure_then_without_a_price_then_impossible(
     scenario: Scenario,
 ) -> None:
     found = of(scenario)
     order = [
-        3 if not o.possible else 2 if not o.rent.known else 1 if not o.together else 0 for o in found.options
+        3 if not o.possible else 2 if not o.rent.known else 1 if not o.sure else 0 for o in found.options
     ]
     assert order == sorted(order)
-    for together in (True, False):
-        ranks = [value(o.rank) for o in found.ranked if o.together is together]
+    for sure in (True, False):
+        ranks = [value(o.rank) for o in found.ranked if o.sure is sure]
         assert ranks == sorted(ranks)
     assert found.best is found.ranked[0]
     assert len(found.ranked) > 10
