@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 FILE = Path(__file__).parent / "mig.toml"
 
@@ -25,13 +26,17 @@ class Slice(BaseModel):
 
 
 class Card(BaseModel):
-    """GPUs that are cut alike; memory comes in `parts`. The source is that of the memory of each slice."""
+    """GPUs that are cut alike; memory comes in `parts`.
+
+    `profiles_url` is the section that lists the slices; the memory's source is that of what is seen in each.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     gpus: tuple[str, ...]
     parts: PositiveInt
     slices: tuple[Slice, ...]
+    profiles_url: Annotated[str, Field(pattern=r"^https://[^#\s]+#[a-z0-9-]+$")]
     memory_source: str = ""
     memory_url: str = ""
 
@@ -48,3 +53,13 @@ def cards() -> Mapping[str, Card]:
     """How each GPU is cut, by GPU id; GPUs that cannot be cut are absent."""
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))["card"]
     return {gpu: card for card in (Card.model_validate(row) for row in rows) for gpu in card.gpus}
+
+
+def profiles(gpu_id: str) -> str:
+    """The slices of a GPU in words: how many at most of which name and memory; nothing without MIG."""
+    card = cards().get(gpu_id)
+    if card is None:
+        return ""
+    return ", ".join(
+        f"{one.most} × {one.name}" + (f" ({one.gib:g} GiB)" if one.gib else "") for one in card.slices
+    )

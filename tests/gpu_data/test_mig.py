@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_data import spec_frame
-from gpu_data.mig import cards, guide
+from gpu_data import provenance_frame, spec_frame
+from gpu_data.mig import cards, guide, profiles
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from gpu_data.mig import cards, guide
             id="NVIDIA MIG user guide: H100 80GB",
         ),
         pytest.param("a30-24gb", {"1g.6gb": 4, "2g.12gb": 2}, id="NVIDIA MIG user guide: A30"),
+        pytest.param("rtx-pro-5000-48gb", {"1g.24gb": 2}, id="NVIDIA MIG user guide: RTX PRO 5000"),
+        pytest.param("rtx-pro-4500-32gb", {"1g.16gb": 2}, id="NVIDIA MIG user guide: RTX PRO 4500"),
         pytest.param("h200-sxm-141gb", {"1g.18gb": 7, "1g.35gb": 4}, id="NVIDIA MIG user guide: H200"),
     ],
 )
@@ -37,7 +39,18 @@ def test_slices_fit_into_their_gpu(gpu: str) -> None:
             assert 0.85 <= one.gib / label <= 1, "GiB seen against the name's number"
 
 
-def test_slices_have_sources() -> None:
-    assert guide()[1].startswith("https://docs.nvidia.com/")
+def test_every_source_points_to_the_section_that_holds_it() -> None:
+    front = "https://docs.nvidia.com/datacenter/tesla/mig-user-guide/"
     for card in cards().values():
+        assert card.profiles_url.startswith(f"{guide()[1]}#")
         assert card.memory_source or all(one.gib is None for one in card.slices)
+        assert card.memory_url.rstrip("/") != front.rstrip("/")
+    rows = provenance_frame()
+    told = rows[rows["field"] == "mig_max_instances"]
+    assert len(told)
+    assert front not in set(told["source_url"])
+
+
+def test_profiles_in_words() -> None:
+    assert profiles("a30-24gb") == "4 × 1g.6gb (5.81 GiB), 2 × 2g.12gb (11.69 GiB)"
+    assert profiles("rtx-4090-24gb") == ""
