@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from calculators.architecture.layout import Architecture, Layer, Role, Weight
+from calculators.kept import kept_by_identity
 from calculators.training.parameters import distinct_layers
 from calculators.training.setup import Number, Training
 
@@ -116,6 +117,7 @@ def _cached(layer: Layer, arch_key: tuple[int, int]) -> LayerWidths:
     return _widths(layer, shell)
 
 
+@kept_by_identity(64)
 def layer_widths(arch: Architecture) -> tuple[tuple[LayerWidths, int], ...]:
     """The widths of each different layer, with how often it occurs."""
     key = (arch.hidden_size, arch.num_attention_heads)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calculators.architecture.counts import params_active
 from calculators.architecture.layout import Architecture, Cache, CacheKind, Layer, Role
+from calculators.kept import kept_by_identity
 from calculators.training.parameters import TOWER_ROLES, distinct_layers, trained_elements
 from calculators.training.setup import Count, Number, Training
 
@@ -21,6 +22,7 @@ _QUERIES = (Role.ATTN_Q, Role.MLA_Q_B)
 _ATTENDS = (CacheKind.FULL, CacheKind.SLIDING, CacheKind.CHUNKED, CacheKind.LATENT, CacheKind.COMPRESSED)
 
 
+@kept_by_identity(64)
 def layer_matmul_flops(arch: Architecture) -> float:
     """Forward matrix products of all layers [FLOP per token]: 2 for every active weight."""
     return FLOP_PER_WEIGHT * sum(
@@ -151,6 +153,7 @@ def step_flops(training: Training) -> StepFlops:
     )
 
 
+@kept_by_identity(64)
 def _looked_up(arch: Architecture) -> int:
     """Elements of tables beside the vocabulary's own, of which a token reads one row (Gemma 3n, Gemma 4)."""
     tables = (w for w in arch.outside if w.role is Role.EMBEDDING and w.shape[-1] != arch.hidden_size)

@@ -158,12 +158,20 @@ class TrainingReport:
     band_high: float
     verdict: Number
     moment: Number
-    trained_parameters: Number
-    refused: str | None
     assumptions: tuple[str, ...]
     training: Training = field(repr=False)
     context_bytes: float = 0.0
     allocator_slack: float = 0.0
+
+    @property
+    def trained_parameters(self) -> Number:
+        """Parameters that get a gradient."""
+        return _plain(trained_elements(self.training).total)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the run cannot exist, naming the field; None when it can."""
+        return refusal(self.training)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -246,8 +254,6 @@ def estimate(
         band_high=high,
         verdict=int(verdict) if np.ndim(verdict) == 0 else verdict,
         moment=int(moment) if np.ndim(moment) == 0 else moment,
-        trained_parameters=_plain(trained_elements(training).total),
-        refused=refusal(training),
         assumptions=training.architecture.assumptions,
         training=training,
         context_bytes=0.0 if constants is None else constants["context_bytes"].value,

@@ -81,10 +81,16 @@ def _untied_head(training: Training) -> float:
     return float(arch.vocab_size * arch.hidden_size) if tied else 0.0
 
 
+@kept_by_identity(64)
+def _elements(arch: Architecture) -> Sizes:
+    """All parameters of a model [elements]."""
+    return _sizes(arch, lambda w: float(w.elements))
+
+
 def model_elements(training: Training) -> Sizes:
     """All parameters, as the framework holds them [elements]."""
-    found = _sizes(training.architecture, lambda w: float(w.elements))
-    return replace(found, head=found.head + _untied_head(training))
+    found, second = _elements(training.architecture), _untied_head(training)
+    return replace(found, head=found.head + second) if second else found
 
 
 def frozen_bytes(training: Training, plain_bytes: float) -> Sizes:
@@ -179,6 +185,7 @@ def share_held(sizes: Sizes, parallel: Parallel, layers: int, sharded: bool = Fa
     return ((sizes.layers * stage + ends) / split + sizes.experts * stage / expert_split) / parallel.tensor
 
 
+@kept_by_identity(64)
 def layer_elements(arch: Architecture) -> tuple[float, ...]:
     """Parameters of every different layer [elements]."""
     return tuple(float(sum(w.elements for w in layer.weights)) for layer, _ in distinct_layers(arch))

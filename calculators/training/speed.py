@@ -243,8 +243,14 @@ class Speed:
     busy: Number
     seconds: Mapping[str, Number]
     dtype: str
-    refused: str | None
+    lacking: str | None
     assumptions: tuple[str, ...]
+    training: Training = field(repr=False)
+
+    @property
+    def refused(self) -> str | None:
+        """Why there is no answer, naming the field; None when there is one."""
+        return refusal(self.training) or self.lacking
 
     @property
     def binds(self) -> str:
@@ -295,7 +301,7 @@ def speed(
 
     `refused` names the field when the run or the GPU's figures do not allow an answer.
     """
-    refused = refusal(training)
+    lacking = None
     dtype, note = matmul_dtype(training, gpu)
     numbers = {name: constant.value for name, constant in tables.constants.items()}
     rate = best_tflops(gpu, dtype, numbers)
@@ -303,7 +309,7 @@ def speed(
     plain_rate = best_tflops(gpu, plain, numbers)
     plain_rate = rate if plain_rate is None else plain_rate
     if rate is None or plain_rate is None:
-        refused = refused or f"gpu: {gpu.name} has no {training.precision.matmul} peak"
+        lacking = f"gpu: {gpu.name} has no {training.precision.matmul} peak"
         rate = plain_rate = np.nan
     seconds = seconds_per_token(
         work(training, gpu, tables),
@@ -327,6 +333,7 @@ def speed(
         rate_per_gpu * total / (gpu.tflops.get(dtype, np.nan) * TERA),
         seconds,
         dtype,
-        refused,
+        lacking,
         (*gpu.assumptions, *(text for text in (note,) if text)),
+        training,
     )
