@@ -8,17 +8,18 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import accuracy_views as views
-from pages.ui import glossary, plain_table, state
+from pages.ui import board, glossary, state
 from pages.ui.accuracy_choices import KINDS, VIEWS, Quantity, of_kind
 from pages.ui.accuracy_views import Gaps, Summary, View
-from pages.ui.compare_text import DASH
-from pages.ui.figure_parts import CONFIG
 from pages.ui.folded import folded
-from pages.ui.themed import themed
+from pages.ui.sheets import LOCALIZED, Column, Format, sheet
 
-ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560
 WIDE_PX = 380
-NUMBERS = ("Predicted", "Measured", "Band from", "Band to", "GPUs")
+GLANCE = ("Estimate", "Measurements", "Median error", "90th percentile", "Inside the band")
+NOTHING = "Nothing to draw: no measurement of this quantity can be set beside an estimate."
+FORMATS = dict.fromkeys(("Predicted", "Measured", "Band from", "Band to", "GPUs"), LOCALIZED) | {
+    "Error %": Format(least=1, most=1, signed=True)
+}
 
 
 def kind_picker() -> None:
@@ -34,19 +35,29 @@ def kind_picker() -> None:
     )
 
 
-def controls(kind: str, quantity: Quantity) -> None:
-    """Which quantity of the kind, and which chart of it."""
-    names = {q.key: q.label for q in of_kind(kind)}
-    if len(names) > 1:
-        st.selectbox(
-            "Quantity",
-            list(names),
-            index=list(names).index(quantity.key),
-            format_func=names.__getitem__,
-            key=f"pick-{kind}",
-            on_change=_pick,
-            args=(kind,),
-            width=WIDE_PX,
+def controls(quantity: Quantity) -> None:
+    """Which quantity of the kind, and which chart of it; one chart at a time."""
+    kind, names = quantity.kind, {q.key: q.label for q in of_kind(quantity.kind)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if len(names) > 1:
+            st.selectbox(
+                "Quantity",
+                list(names),
+                index=list(names).index(quantity.key),
+                format_func=names.__getitem__,
+                key=f"pick-{kind}",
+                on_change=_pick,
+                args=(kind,),
+                help=glossary.of_field("accuracy_quantity"),
+                width=WIDE_PX,
+            )
+        state.control(
+            st.segmented_control,
+            "Chart",
+            "accuracy_view",
+            options=list(VIEWS),
+            format_func=VIEWS.__getitem__,
+            required=True,
         )
 
 
@@ -54,69 +65,64 @@ def _pick(kind: str) -> None:
     state.put(accuracy_quantity=st.session_state[f"pick-{kind}"])
 
 
-def view_picker() -> None:
-    """Which chart; one at a time, so that at most one is mounted."""
-    state.control(
-        st.segmented_control,
-        "Chart",
-        "accuracy_view",
-        options=list(VIEWS),
-        format_func=VIEWS.__getitem__,
-        required=True,
-        label_visibility="collapsed",
+def answer(quantity: Quantity, found: Summary, part: View) -> None:
+    """Everything but the single rows, as one board."""
+    first, rest = views.headline(found)
+    parts = [board.text([board.bold(first), rest], *filter(None, [views.verdict_line(quantity.kind)]))]
+    if said := views.notes(found):
+        parts.append(board.text(*said, look="small"))
+    board.draw(
+        "accuracy-board",
+        [
+            *parts,
+            *_chart(part),
+            *_worst(views.worst(quantity)),
+            *_wrong_verdicts(views.wrong_verdicts(quantity.kind)),
+            *_apart(views.apart(quantity), found),
+            *_gaps(views.gaps(quantity.kind)),
+            board.heading("Every estimate at a glance"),
+            board.table("Error of every estimate that carries a band", GLANCE, views.glance()),
+        ],
     )
 
 
-def headline(found: Summary, verdicts: str) -> None:
-    """The figures in words."""
-    said = [views.headline(found), verdicts, *(f":small[{note}]" for note in views.notes(found))]
-    st.markdown("\n\n".join(filter(None, said)))  # one element: each costs time on every change
-
-
-def chart(part: View) -> None:
+def _chart(part: View) -> list[board.Part]:
     """Heading, takeaway, chart, notes and its numbers."""
-    st.subheader(part.title, anchor=False)
+    title = board.heading(part.title)
     if part.figure is None:
-        st.info("Nothing to draw: no measurement of this quantity can be set beside an estimate.")
-        return
-    st.markdown(part.takeaway)
-    st.plotly_chart(themed(part.figure), key="accuracy-chart", alt=part.alt, config=CONFIG)
-    if part.notes:
-        st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
-    if box := folded("The numbers of the chart", "accuracy-numbers"):
-        box.table(part.numbers)
+        return [title, board.text(NOTHING, look="notice")]
+    notes = [board.text(*part.notes, look="small")] if part.notes else []
+    numbers = board.fold("numbers", "The numbers of the chart", board.numbers(part.numbers))
+    return [title, board.text(part.takeaway), part.figure, *notes, numbers]
 
 
-def worst(table: pd.DataFrame, unit: str) -> None:
+def _worst(table: pd.DataFrame) -> list[board.Part]:
     """The ten estimates that are furthest off."""
-    if len(table):
-        st.subheader("The ten furthest off", anchor=False)
-        _frame(
-            "worst", table, f"The ten estimates furthest off, in {unit}, with the reason when it is known."
-        )
+    label = "The ten furthest off, with the reason when it is known"
+    return [_sheet("worst", label, table)] if len(table) else []
 
 
-def wrong_verdicts(table: pd.DataFrame) -> None:
+def _wrong_verdicts(table: pd.DataFrame) -> list[board.Part]:
     """Runs that we called wrongly."""
-    if len(table) and (box := folded(f"The {len(table)} wrong verdicts", "accuracy-wrong")):
-        with box:
-            _frame("verdicts", table, "Runs whose verdict was wrong.")
+    if not len(table):
+        return []
+    label = f"The {len(table)} wrong verdicts"
+    return [board.fold("wrong", label, _sheet("verdicts", label, table))]
 
 
-def apart(table: pd.DataFrame, found: Summary) -> None:
+def _apart(table: pd.DataFrame, found: Summary) -> list[board.Part]:
     """What does not count, and why."""
-    if len(table):
-        label = f"Shown apart: {found.apart:,} rows that do not count, {found.refused:,} without a prediction"
-        if box := folded(label, "accuracy-apart"):
-            box.table(table)
+    label = f"Shown apart: {found.apart:,} rows that do not count, {found.refused:,} without a prediction"
+    return [board.fold("apart", label, board.numbers(table))] if len(table) else []
 
 
-def rows(quantity: Quantity, table: pd.DataFrame) -> None:
-    """Every row with its source, and the files."""
-    if len(table) and (box := folded(f"Every row, with its source: {len(table):,}", "accuracy-rows-fold")):
-        with box:
-            _frame("rows", table, f"All rows of {quantity.label}, one each, with a link to the source.")
-    with st.container(horizontal=True, vertical_alignment="center", key="accuracy-files"):
+def rows(quantity: Quantity) -> None:
+    """Every row with its source, and the files; thousands of rows are sent only when asked for."""
+    table = views.every_row(quantity)
+    box = folded(f"Every row with its source, and as a file: {len(table):,}", "accuracy-rows-fold")
+    if box is None:
+        return
+    with box.container(horizontal=True, vertical_alignment="center", key="accuracy-files"):
         st.download_button(
             "These rows (CSV)",
             data=partial(_csv, quantity),
@@ -134,6 +140,9 @@ def rows(quantity: Quantity, table: pd.DataFrame) -> None:
             key="accuracy-all",
             on_click="ignore",
         )
+    if len(table):
+        with box:
+            board.draw("accuracy-rows", [_sheet("rows", f"All rows of {quantity.label}", table)])
 
 
 def _csv(quantity: Quantity | None) -> bytes:
@@ -143,51 +152,26 @@ def _csv(quantity: Quantity | None) -> bytes:
     return b"\xef\xbb\xbf" + frame.to_csv(index=False).encode()
 
 
-def gaps(found: Gaps) -> None:
+def _gaps(found: Gaps) -> list[board.Part]:
     """Where nobody has measured."""
-    st.subheader("Where we have no data", anchor=False)
-    st.markdown("\n".join(f"- {line}" for line in found.lines))
+    parts = [board.heading("Where we have no data"), board.text(*found.lines, look="list")]
     if found.cards:
         label = (
             f"{len(found.cards)} of {found.of} cards have no measurement of this kind: predicted from their "
             "data sheets alone"
         )
-        if box := folded(label, "accuracy-cards"):
-            box.markdown(", ".join(found.cards))
+        parts.append(board.fold("cards", label, board.text(", ".join(found.cards))))
+    return parts
 
 
-def glance() -> None:
-    """All estimates that carry a band, in one table."""
-    st.subheader("Every estimate at a glance", anchor=False)
-    plain_table.draw(
-        "accuracy-glance",
-        "Error of every estimate that carries a band",
-        ("Estimate", "Measurements", "Median error", "90th percentile", "Inside the band"),
-        views.glance(),
-    )
-
-
-def _frame(key: str, table: pd.DataFrame, alt: str) -> None:
-    make = st.column_config
-    config = {name: make.Column(name, help=glossary.of_column(name)) for name in table}
-    config |= {
-        name: make.NumberColumn(name, format="localized", help=glossary.of_column(name))
-        for name in NUMBERS
-        if name in table
-    }
-    if "Error %" in table:
-        config["Error %"] = make.NumberColumn("Error %", format="%+.1f", help=glossary.of_column("Error %"))
-    if views.REASON_COLUMN in table:
-        config[views.REASON_COLUMN] = make.TextColumn(
-            views.REASON_COLUMN, width=520, help=glossary.of_column(views.REASON_COLUMN)
+def _sheet(key: str, label: str, table: pd.DataFrame) -> board.Part:
+    columns = [
+        Column(
+            name,
+            FORMATS.get(name),
+            link=name == "Source",
+            wide=name in (views.REASON_COLUMN, "Note"),
         )
-    config["Source"] = make.LinkColumn("Source", display_text="open", help=glossary.of_column("Source"))
-    st.dataframe(
-        table,
-        key=f"accuracy-{key}",
-        hide_index=True,
-        placeholder=DASH,
-        height=min(MOST_PX, HEADER_PX + ROW_PX * len(table) + 3),
-        column_config=config,
-        alt=alt,
-    )
+        for name in table
+    ]
+    return sheet(key, label, table, columns)

@@ -20,9 +20,10 @@ from gpu_data.engines import engines
 from gpu_data.training import training_tables
 from pages.ui import words
 from pages.ui.accuracy_choices import KINDS, PROMISED, SCATTER, VIEWS, Quantity, of_kind
+from pages.ui.charts import Chart
 from pages.ui.compare_select import floats
 from pages.ui.compare_text import DASH, listed, short_name
-from pages.ui.figures_accuracy import Dot, Figure, Group, errors, percent, scatter
+from pages.ui.figures_accuracy import Dot, Group, errors, percent, scatter
 
 MOST_GROUPS: Final = 16
 FEWEST: Final = 5  # measurements a group needs to be named in a sentence
@@ -83,12 +84,11 @@ class Summary:
 
 @dataclass(frozen=True)
 class View:
-    """The chart, or None when nothing can be drawn, with its sentence, description, notes and numbers."""
+    """The chart, or None when nothing can be drawn, with its sentence, notes and numbers."""
 
-    figure: Figure | None
+    figure: Chart | None
     title: str
     takeaway: str
-    alt: str
     notes: tuple[str, ...]
     numbers: pd.DataFrame
 
@@ -174,16 +174,19 @@ def summary(quantity: Quantity) -> Summary:
     )
 
 
-def headline(found: Summary) -> str:
-    """The figures in words, before any picture."""
+def headline(found: Summary) -> tuple[str, str]:
+    """The figures in words, before any picture: what matters most, and the rest of the sentence."""
     quantity = found.quantity
     if not found.n:
-        return f"{quantity.label}: nobody's measurement can be set beside our estimate yet."
+        return f"{quantity.label}: nobody's measurement can be set beside our estimate yet.", ""
     places = f"{found.sources} {'source' if found.sources == 1 else 'sources'}"
     setups = f" of {found.setups:,} setups, each counted once" if found.setups else ""
+    first = (
+        f"{quantity.label}: half of our estimates are within {_within(found.median)} of what was measured, "
+        f"nine of ten within {_within(found.p90)}"
+    )
     text = (
-        f"**{quantity.label}: half of our estimates are within {_within(found.median)} of what was measured, "
-        f"nine of ten within {_within(found.p90)}** ({found.n:,} measurements{setups}, {places}, "
+        f" ({found.n:,} measurements{setups}, {places}, "
         f"{found.gpus} {'kind' if found.gpus == 1 else 'kinds'} of GPU)."
     )
     if np.isfinite(found.inside):
@@ -197,7 +200,7 @@ def headline(found: Summary) -> str:
             f" On a GPU that the constants never saw: half within {_within(found.gpu_median)}, "
             f"nine of ten within {_within(found.gpu_p90)}."
         )
-    return text
+    return first, text
 
 
 def _within(value: float) -> str:
@@ -271,7 +274,7 @@ def _scatter(quantity: Quantity, rows: pd.DataFrame) -> View:
     drawn = rows[drawable]
     title = f"{quantity.label}: predicted against measured"
     if drawn.empty:
-        return View(None, title, "", "", (), pd.DataFrame())
+        return View(None, title, "", (), pd.DataFrame())
     inside = [
         None if pd.isna(low) else bool(i) for low, i in zip(drawn["shown_low"], drawn["inside"], strict=True)
     ]
@@ -298,11 +301,16 @@ def _scatter(quantity: Quantity, rows: pd.DataFrame) -> View:
         said.append("Each engine and kind of load has a band of its own; the dotted lines show the widest.")
     groups = _groups(rows, "engine")
     return View(
-        scatter(dots, quantity.unit, band, several),
+        scatter(
+            dots,
+            quantity.unit,
+            band,
+            several,
+            f"Scatter of predicted against measured {quantity.label}, logarithmic, with the line of exact "
+            "predictions and the error band.",
+        ),
         title,
         f"{takeaway}.",
-        f"Scatter of predicted against measured {quantity.label}, logarithmic, with the line of exact "
-        "predictions and the error band.",
         tuple(said),
         _numbers(groups, "Engine"),
     )
@@ -326,7 +334,7 @@ def _groups(rows: pd.DataFrame, column: str) -> list[Group]:
     found = []
     for name, part in rows.groupby(column, sort=False):
         median, p90 = data.percentiles(floats(part["error_pct"]))
-        label = short_name(str(name)) if column == "gpu" else str(name)
+        label = (short_name(str(name)) if column == "gpu" else "") or str(name)
         found.append(Group(label, median, p90, len(part)))
     return sorted(found, key=lambda group: (group.median, group.name))
 
@@ -335,7 +343,7 @@ def _by(quantity: Quantity, rows: pd.DataFrame, column: str, pinned: tuple[str, 
     title = f"{quantity.label}: error {VIEWS[column][0].lower()}{VIEWS[column][1:]}"
     groups = _groups(rows, column)
     if not groups:
-        return View(None, title, "", "", (), pd.DataFrame())
+        return View(None, title, "", (), pd.DataFrame())
     names = {short_name(str(spec_frame().at[gpu, "name"])) for gpu in pinned if gpu in spec_frame().index}
     kept = sorted(groups, key=lambda g: (g.name not in names, -g.n, g.name))[:MOST_GROUPS]
     drawn = [group for group in groups if group in kept]
@@ -356,10 +364,13 @@ def _by(quantity: Quantity, rows: pd.DataFrame, column: str, pinned: tuple[str, 
     if cut:
         said.append(f"The {len(drawn)} groups with most measurements are drawn; the numbers have all.")
     return View(
-        errors(drawn, axis),
+        errors(
+            drawn,
+            axis,
+            f"Dots: median error of {quantity.label} {VIEWS[column].lower()}, lines to the 90th percentile.",
+        ),
         title,
         takeaway,
-        f"Dots: median error of {quantity.label} {VIEWS[column].lower()}, lines to the 90th percentile.",
         tuple(said),
         _numbers(groups, VIEWS[column].removeprefix("By ").capitalize().replace("Gpu", "GPU")),
     )

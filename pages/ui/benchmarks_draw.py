@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from calculators.scenario import Scenario
 from pages.ui import benchmarks_choices as choices
-from pages.ui import glossary, state
+from pages.ui import board, state
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LANES, LLAMACPP, TRAINING
 from pages.ui.benchmarks_select import Selected, active
-from pages.ui.benchmarks_table import Column, Table
-from pages.ui.benchmarks_views import Section
-from pages.ui.compare_text import DASH, listed
-from pages.ui.figure_parts import CONFIG
+from pages.ui.benchmarks_views import Section, different_units
+from pages.ui.compare_text import listed
 from pages.ui.folded import folded
-from pages.ui.themed import themed
+from pages.ui.sheets import sheet
 
-ROW_PX, HEADER_PX, MOST_PX = 35, 38, 560
+NOBODY = "Nobody published a result for this question. Choose another one above, or other rounds."
+NOTHING = "No result passes the filters. Loosen one, or ask another question above."
 WIDE_PX, NARROW_PX = 300, 200
 
 
@@ -58,12 +57,11 @@ def question(lane: str, scenario: Scenario) -> None:
         _segments("Bars show", "train_measure", choices.TRAINING_MEASURES)
 
 
-def filters(selected: Selected, scenario: Scenario) -> None:
-    """Narrower filters, folded away, and a line that says what they leave."""
+def filters(selected: Selected) -> None:
+    """Narrower filters, folded away."""
     if box := folded("Filters", "benchmark-filters"):
         with box:
             _filter_fields(selected)
-    st.caption(_line(selected, scenario))
 
 
 def _filter_fields(selected: Selected) -> None:
@@ -105,42 +103,33 @@ def _filter_fields(selected: Selected) -> None:
         )
 
 
-def section(part: Section, place: int) -> None:
+def results(selected: Selected, scenario: Scenario, parts: Sequence[Section]) -> None:
+    """What is shown and why, then every section; or a word about why there is none."""
+    shown = [board.text(_line(selected, scenario), look="small")]
+    if notice := different_units(selected):
+        shown.append(board.text(notice, look="notice"))
+    for place, part in enumerate(parts):
+        shown += _section(part, place)
+    if selected.scope.empty:
+        shown.append(board.text(NOBODY, look="notice"))
+    elif selected.rows.empty:
+        shown.append(board.text(NOTHING, look="notice"))
+    board.draw("benchmarks-board", shown)
+
+
+def _section(part: Section, place: int) -> list[board.Part]:
     """Heading, takeaway, chart, caveats, numbers and the table of results with their sources."""
-    st.subheader(part.title, anchor=False)
-    st.markdown(part.takeaway)
+    parts = [board.heading(part.title), board.text(part.takeaway)]
     if part.figure is not None:
-        st.plotly_chart(themed(part.figure), key=f"chart-{part.key}", alt=part.alt, config=CONFIG)
+        parts.append(part.figure)
     if part.notes:
-        st.caption("\n\n".join(part.notes))  # one element: each costs time on every change
-    if part.figure is not None and (box := folded("The numbers of the chart", f"benchmark-numbers-{place}")):
-        box.table(part.numbers)
-    if len(part.table.frame):
-        _table(part.key, part.table)
-
-
-def _table(key: str, table: Table) -> None:
-    rows = len(table.frame)
-    st.markdown(f"**{rows:,} {'result' if rows == 1 else 'results'}, each with its source**")
-    st.dataframe(
-        table.frame,
-        key=f"table-{key}",
-        hide_index=True,
-        placeholder=DASH,
-        height=min(MOST_PX, HEADER_PX + ROW_PX * rows + 3),
-        column_config={column.title: _config(column) for column in table.columns},
-        alt="Measured results, one row each, with a link to where it is published.",
-    )
-
-
-def _config(column: Column) -> Any:
-    make = st.column_config
-    note = column.help or glossary.of_column(column.title)
-    if column.kind == "link":
-        return make.LinkColumn(column.title, help=note, display_text="open")
-    if column.kind in ("number", "count"):
-        return make.NumberColumn(column.title, help=note, format="localized")
-    return make.TextColumn(column.title, help=note, pinned=column.title == "GPU" or None)
+        parts.append(board.text(*part.notes, look="small"))
+    if part.figure is not None:
+        parts.append(board.fold(f"numbers-{place}", "The numbers of the chart", board.numbers(part.numbers)))
+    if rows := len(part.table.frame):
+        label = f"{rows:,} {'result' if rows == 1 else 'results'}, each with its source"
+        parts.append(sheet(f"results-{part.key}", label, part.table.frame, part.table.columns))
+    return parts
 
 
 def _line(selected: Selected, scenario: Scenario) -> str:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 
 from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP
+from pages.ui.sheets import LOCALIZED, Column
 
-Kind = Literal["text", "number", "count", "link"]
 UNITS: Final = ("Tokens/s", "Samples/s", "Queries/s", "Latency (ms)", "Latency (s)")
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table: header, what kind of cells, and what it means."""
-
-    title: str
-    kind: Kind = "text"
-    help: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,12 +25,12 @@ class Table:
 # Header and column of the results. What a phone shows first: the card, the figure, its source.
 _GPU: Final = (
     (Column("GPU", help="As reported"), "gpu"),
-    (Column("GPUs", "count", "Of the whole system"), "n_gpus"),
+    (Column("GPUs", LOCALIZED, "Of the whole system"), "n_gpus"),
 )
-_SOURCE: Final = (Column("Source", "link", "Where the result is published"), "source_url")
+_SOURCE: Final = (Column("Source", help="Where the result is published", link=True), "source_url")
 _LLAMACPP: Final = (
     *_GPU,
-    (Column("Tokens/s", "number", "Empty when it ran out of memory"), "tokens_per_s"),
+    (Column("Tokens/s", LOCALIZED, "Empty when it ran out of memory"), "tokens_per_s"),
     (Column("Outcome"), "outcome"),
     _SOURCE,
     (Column("Trust", help="trusted: one large table by one hand; unverified: nobody checked it"), "trust"),
@@ -49,7 +40,7 @@ _LLAMACPP: Final = (
     (Column("Measured by"), "kind"),
     (Column("Build"), "build"),
     (Column("Source without an address"), "log"),
-    (Column("Remark"), "note"),
+    (Column("Remark", wide=True), "note"),
 )
 _MLPERF: Final = (
     (Column("Round"), "round"),
@@ -61,22 +52,22 @@ _MLPERF: Final = (
 _INFERENCE: Final = (
     *_MLPERF,
     (Column("Scenario"), "scenario"),
-    (Column("TTFT mean (ms)", "number", "From the log of the run, under its full load"), "ttft_mean_ms"),
-    (Column("TTFT p99 (ms)", "number"), "ttft_p99_ms"),
-    (Column("TPOT mean (ms)", "number", "From the log of the run, under its full load"), "tpot_mean_ms"),
-    (Column("TPOT p99 (ms)", "number"), "tpot_p99_ms"),
+    (Column("TTFT mean (ms)", LOCALIZED, "From the log of the run, under its full load"), "ttft_mean_ms"),
+    (Column("TTFT p99 (ms)", LOCALIZED), "ttft_p99_ms"),
+    (Column("TPOT mean (ms)", LOCALIZED, "From the log of the run, under its full load"), "tpot_mean_ms"),
+    (Column("TPOT p99 (ms)", LOCALIZED), "tpot_p99_ms"),
     (Column("Weights as", help="As reported"), "weight_dtype"),
     (Column("Software"), "software"),
     (Column("Suite"), "suite"),
 )
 _TRAINING: Final = (
-    (Column("Minutes to train", "number", "Mean of the runs without best and worst"), "minutes_to_train"),
-    (Column("GPU-hours", "number", "Our product: minutes × GPUs / 60"), "gpu_hours"),
-    (Column("Tokens/s per GPU", "number", "Steady speed, from the log"), "tokens_per_s_per_gpu"),
+    (Column("Minutes to train", LOCALIZED, "Mean of the runs without best and worst"), "minutes_to_train"),
+    (Column("GPU-hours", LOCALIZED, "Our product: minutes × GPUs / 60"), "gpu_hours"),
+    (Column("Tokens/s per GPU", LOCALIZED, "Steady speed, from the log"), "tokens_per_s_per_gpu"),
     _SOURCE,
     *_MLPERF,
-    (Column("Runs", "count"), "n_runs"),
-    (Column("Global batch", "number"), "global_batch_size"),
+    (Column("Runs", LOCALIZED), "n_runs"),
+    (Column("Global batch", LOCALIZED), "global_batch_size"),
     (Column("Framework"), "framework"),
 )
 _QUESTION: Final = {"model", "quant", "test", "benchmark", "scenario", "round"}
@@ -100,11 +91,11 @@ def table(lane: str, rows: pd.DataFrame, question_first: bool = False) -> Table:
     for unit in (unit for unit in UNITS if unit in present):
         has = rows["unit"] == unit
         added[unit] = rows["value"].where(has)
-        units.append((Column(unit, "number", "Of the whole system"), unit))
+        units.append((Column(unit, LOCALIZED, "Of the whole system"), unit))
         if not unit.startswith("Latency"):
             added[f"{unit} per GPU"] = rows["value_per_gpu"].where(has)
             title = f"{unit} per GPU"
-            units.append((Column(title, "number", "Our division; MLPerf reports whole systems"), title))
+            units.append((Column(title, LOCALIZED, "Our division; MLPerf reports whole systems"), title))
     return _picked(rows.assign(**added), (*_GPU, _SUBMITTER, *units, _SOURCE, *_INFERENCE), question_first)
 
 
@@ -113,6 +104,6 @@ def _picked(rows: pd.DataFrame, columns: Sequence[tuple[Column, str]], question_
     if question_first:
         rest = columns[len(_GPU) :]
         columns = (*_GPU, *sorted(rest, key=lambda column: column[1] not in _QUESTION))
-    kept = [(column, name) for column, name in columns if rows[name].notna().any() or column.kind == "link"]
+    kept = [(column, name) for column, name in columns if rows[name].notna().any() or column.link]
     frame = rows[[name for _, name in kept]].set_axis([column.title for column, _ in kept], axis=1)
     return Table(frame, tuple(column for column, _ in kept))

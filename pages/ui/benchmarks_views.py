@@ -19,9 +19,10 @@ from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP, gpu_names, model_na
 from pages.ui.benchmarks_mlperf import assumed
 from pages.ui.benchmarks_select import Selected
 from pages.ui.benchmarks_table import Table, table
+from pages.ui.charts import Chart
 from pages.ui.compare_select import floats
 from pages.ui.compare_text import DASH, listed, number
-from pages.ui.figures_benchmarks import Estimate, Figure, ResultBar, result_bars
+from pages.ui.figures_benchmarks import Estimate, ResultBar, result_bars
 
 MOST_BARS: Final = 20
 STAR: Final = "★ "
@@ -56,14 +57,13 @@ class Measure:
 class Section:
     """One chart and one table of results in one unit.
 
-    `figure` is None when nothing can be ranked. `alt` never changes within a kind of section; `takeaway` is
-    the changing sentence, `notes` the caveats, `numbers` what is drawn as text.
+    `figure` is None when nothing can be ranked. `takeaway` is the sentence above it, `notes` the caveats,
+    `numbers` what is drawn as text.
     """
 
     key: str
     title: str
-    figure: Figure | None
-    alt: str
+    figure: Chart | None
     takeaway: str
     notes: tuple[str, ...]
     numbers: pd.DataFrame
@@ -414,8 +414,7 @@ def _section(
     return Section(
         key,
         title,
-        result_bars(bars, measure.unit, bound) if drawn else None,
-        alt,
+        result_bars(bars, measure.unit, bound, alt) if drawn else None,
         takeaway,
         (*notes, *starred, *(more if cut else [])),
         numbers,
@@ -476,7 +475,6 @@ def _list(selected: Selected) -> Section:
         f"{selected.lane}-list",
         "Results, listed and not ranked",
         None,
-        "",
         f"{len(selected.rows):,} results that answer different questions. Choose {one} to rank and draw "
         "them.",
         (),

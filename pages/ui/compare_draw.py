@@ -9,18 +9,17 @@ from typing import Any
 import streamlit as st
 
 from calculators.scenario import FIRST_YEAR, LAST_YEAR, MAX_MEMORY_GB, Scenario
-from pages.ui import catalogue, compare_sources, compare_table, export, link, state
+from pages.ui import board, catalogue, compare_sources, compare_table, export, link, state
 from pages.ui.compare_choices import FORMS, PRECISIONS, VIEWS
 from pages.ui.compare_select import Choice, Filters
-from pages.ui.compare_text import DASH, listed
+from pages.ui.compare_text import listed
 from pages.ui.compare_views import ChartView
-from pages.ui.figure_parts import CONFIG
 from pages.ui.folded import folded
-from pages.ui.themed import themed
+from pages.ui.sheets import Column, sheet
 
-TABLE_KEY = "compare-table"
-NAME_PX = 168  # of the pinned first column, so that a phone still shows two more
-ROW_LIMIT_PX = 560
+BOARD_KEY = "compare-board"
+PRESSED_KEY = "_compare_pressed"  # (GPU, column or None for its name)
+HOW_TO_ASK = "Press a cell to see where its number is from, or a card's name for every source of that card."
 
 
 def view_picker() -> None:
@@ -36,12 +35,11 @@ def view_picker() -> None:
     )
 
 
-def filter_controls(choice: Choice, filters: Filters) -> None:
-    """The filters, folded away, and a line that says what they leave."""
+def filter_controls() -> None:
+    """The filters, folded away."""
     if box := folded("Filters", "compare-filters"):
         with box:
             _filter_fields()
-    _small(_filter_line(choice, filters))
 
 
 def _filter_fields() -> None:
@@ -99,58 +97,90 @@ def chart_controls(
             )
 
 
-def chart(view: ChartView) -> None:
-    """Heading, takeaway, figure, caveats and the numbers of one chart view."""
-    st.subheader(view.title, anchor=False)
-    st.markdown(view.takeaway)
-    if view.figure is not None:
-        st.plotly_chart(themed(view.figure), key="compare-chart", alt=view.alt, config=CONFIG)
-    if view.notes:
-        _small("\n\n".join(view.notes))  # one element: each costs time on every change
-    if box := folded("The numbers", "compare-numbers"):
-        box.table(view.numbers)
+def chart(choice: Choice, filters: Filters, view: ChartView) -> None:
+    """What is shown, heading, takeaway, chart, caveats and the numbers of one chart view."""
+    shown = [view.figure, board.text(*view.notes, look="small")] if view.figure is not None else []
+    if view.figure is None and view.notes:
+        shown = [board.text(*view.notes, look="small")]
+    board.draw(
+        BOARD_KEY,
+        [
+            board.text(_filter_line(choice, filters), look="small"),
+            board.heading(view.title),
+            board.text(view.takeaway),
+            *shown,
+            *(
+                [board.fold("numbers", "The numbers", board.numbers(view.numbers))]
+                if len(view.numbers)
+                else []
+            ),
+            *_nothing_left(choice),
+        ],
+    )
 
 
-def spec_table(choice: Choice, groups: Collection[str]) -> None:
-    """The spec table; a click on a cell or a ticked row tells below it where the numbers are from."""
+def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> None:
+    """The spec table; a pressed cell or name tells below it where the numbers are from."""
     columns = compare_table.columns_of(groups)
-    relative = choice.baseline is not None
     frame = compare_table.table(choice, columns)
-    if relative:
-        _say_relative(choice, columns, frame)
-    selected = st.dataframe(
-        frame,
-        key=TABLE_KEY,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
-        placeholder=DASH,
-        hide_index=True,
-        height=min(ROW_LIMIT_PX, 35 * (len(frame) + 2) + 3),
-        column_config=_column_config(columns, relative),
-        alt="Specifications of the chosen GPUs, one row per card, columns in groups.",
-    ).selection
+    relative = choice.baseline is not None
+    styles = [compare_table.number_format(column, relative) for column in columns]
     ids = [str(i) for i in choice.rows.index]
-    if cells := [c for c in selected["cells"] if c[0] < len(ids)]:
-        row, title = cells[0]
-        column = compare_table.clicked_column(title, columns)
-        _card_sources(choice, ids[row]) if column is None else _cell_sources(choice, ids[row], column)
-    elif rows := [r for r in selected["rows"] if r < len(ids)]:
-        _card_sources(choice, ids[rows[0]])
+    titles = [None, *(column.id for column in columns)]
+    gpu, wanted = st.session_state.get(PRESSED_KEY) or (None, None)
+    chosen = (ids.index(gpu), titles.index(wanted)) if gpu in ids and wanted in titles else None
+
+    def press(cell: dict[str, int]) -> None:
+        st.session_state[PRESSED_KEY] = (ids[cell["row"]], titles[cell["column"]])
+
+    def act(button: str) -> None:
+        match button:
+            case "pin" | "unpin":
+                _pin(str(gpu), button == "unpin")
+            case "absolute":
+                state.put(baseline="")
+            case "baseline":
+                state.put(baseline=gpu)
+
+    parts = [board.text(_filter_line(choice, filters), look="small")]
+    if relative:
+        parts.append(board.text(_relative_line(choice, columns, frame), look="small"))
+    if ids:
+        described = [
+            Column(c.title, style, c.help, c.group) for c, style in zip(columns, styles, strict=True)
+        ]
+        parts.append(
+            sheet(
+                "gpus",
+                f"Specifications of {len(ids)} cards",
+                frame,
+                [Column(compare_table.NAME, help="★ pinned"), *described],
+                pressed=True,
+                chosen=chosen,
+            )
+        )
+    if chosen is None:
+        parts.append(board.text(HOW_TO_ASK, look="small"))
+    elif wanted is None:
+        first, *rest = _card_sources(str(gpu))
+        parts += [first, _actions(choice, str(gpu)), *rest]
     else:
-        _small("Click a cell to see where its number is from; tick a row for every source of that card.")
+        column = next(column for column in columns if column.id == wanted)
+        parts += [*_cell_sources(str(gpu), column), _actions(choice, str(gpu))]
+    board.draw(BOARD_KEY, [*parts, *_nothing_left(choice)], {"cell": press, "button": act})
 
 
 def export_buttons(choice: Choice, scenario: Scenario) -> None:
     """The chosen cards as a file. Made when asked for, not on every run."""
+    box = folded(f"Export these {len(choice.rows)} cards with the source of every figure", "compare-export")
+    if box is None:
+        return
     try:
         query = link.query_string(scenario)
     except link.LinkError:
         query = ""
     bundle = export.Export(choice.rows, f"compare?{query}" if query else "compare")
-    with st.container(horizontal=True, vertical_alignment="center", key="compare-export"):
-        st.markdown(
-            f"Export these {len(choice.rows)} cards with the source of every figure:", width="content"
-        )
+    with box.container(horizontal=True):
         for ending, (name, mime, make) in export.FORMATS.items():
             st.download_button(
                 name,
@@ -163,9 +193,9 @@ def export_buttons(choice: Choice, scenario: Scenario) -> None:
             )
 
 
-def _small(text: str) -> None:
-    """A line in small type. Streamlit's captions reach 4.48:1 on our white; AA asks for 4.5:1."""
-    st.markdown("\n\n".join(f":small[{part}]" for part in text.split("\n\n")))
+def _nothing_left(choice: Choice) -> list[board.Part]:
+    words = "No card passes the filters. Loosen one, or pin a card in the sidebar."
+    return [] if len(choice.rows) else [board.text(words, look="notice")]
 
 
 def _filter_line(choice: Choice, filters: Filters) -> str:
@@ -185,17 +215,14 @@ def _pin(gpu_id: str, pinned: bool) -> None:
     state.put(gpus=others if pinned else (*others, gpu_id))
 
 
-def _card_actions(choice: Choice, gpu_id: str) -> None:
-    """Pin or unpin the selected card, or compare the others with it."""
-    pinned = gpu_id in choice.pinned
-    with st.container(horizontal=True):
-        st.button("Unpin" if pinned else "Pin", key="pin-card", on_click=_pin, args=(gpu_id, pinned))
-        if gpu_id == choice.baseline:
-            st.button("Show absolute figures", key="drop-baseline", on_click=partial(state.put, baseline=""))
-        else:
-            st.button(
-                "Compare others with it", key="set-baseline", on_click=partial(state.put, baseline=gpu_id)
-            )
+def _actions(choice: Choice, gpu_id: str) -> board.Part:
+    """Pin or unpin the pressed card, or compare the others with it."""
+    return board.buttons(
+        ("unpin", "Unpin") if gpu_id in choice.pinned else ("pin", "Pin"),
+        ("absolute", "Show absolute figures")
+        if gpu_id == choice.baseline
+        else ("baseline", "Compare others with it"),
+    )
 
 
 def _pills(label: str, field: str, names: Mapping[str, str]) -> None:
@@ -221,18 +248,7 @@ def _baseline(choice: Choice) -> None:
     )
 
 
-def _column_config(columns: list[compare_table.TableColumn], relative: bool) -> dict[Any, Any]:
-    config: dict[Any, Any] = {1: st.column_config.TextColumn(compare_table.NAME, width=NAME_PX, pinned=True)}
-    for i, column in enumerate(columns, start=2):
-        style = compare_table.number_format(column, relative)
-        if style is None:
-            config[i] = st.column_config.TextColumn(column.title, help=column.help)
-        else:
-            config[i] = st.column_config.NumberColumn(column.title, help=column.help, format=style)
-    return config
-
-
-def _say_relative(choice: Choice, columns: list[compare_table.TableColumn], frame: Any) -> None:
+def _relative_line(choice: Choice, columns: list[compare_table.TableColumn], frame: Any) -> str:
     """Which card is 1.00 ×, and which columns have no multiple because that card lacks the figure."""
     name = catalogue.gpu_name(str(choice.baseline))
     position = list(choice.rows.index).index(choice.baseline)
@@ -240,47 +256,49 @@ def _say_relative(choice: Choice, columns: list[compare_table.TableColumn], fram
     text = f"Figures with × are multiples of the {name} (1.00 ×); text and years stay as they are."
     if empty:
         text += f" No multiple, because the {name} has no such figure: {listed(empty, 6)}."
-    _small(text)
+    return text
 
 
-def _cell_sources(choice: Choice, gpu_id: str, column: compare_table.TableColumn) -> None:
+def _cell_sources(gpu_id: str, column: compare_table.TableColumn) -> list[board.Part]:
     found = compare_sources.cell(gpu_id, column)
-    with st.container(border=True, key="cell-sources"):
-        st.markdown(f"**Where is this number from?** {_plain(found.gpu)} · {_plain(found.title)}")
-        _small(_plain(found.help))
-        if not found.origins:
-            st.markdown("No published figure was found, so the table shows a dash. It does not mean 0.")
-        if found.formula and found.origins:
-            st.markdown(f"Computed as `{found.formula}` from:")
-        for origin in found.origins:
-            st.markdown(f"- {_plain(origin.field)} **{_plain(origin.value)}**: {_origin(origin)}")
-        if found.notes:
-            st.markdown(f"**About this card.** {_plain(found.notes)}")
-        _card_actions(choice, gpu_id)
-
-
-def _origin(origin: compare_sources.Origin) -> str:
-    """One source as a line of Markdown: title with its address, or the formula, and how it was verified."""
-    title = f"[{_plain(origin.title)}]({origin.url})" if origin.url else _plain(origin.title)
-    how = f"`{origin.formula}`" if origin.formula else f"{origin.verified_by} ({origin.evidence})"
-    return "; ".join(filter(None, [title, how, _plain(origin.note) if origin.note else None]))
-
-
-def _card_sources(choice: Choice, gpu_id: str) -> None:
-    with st.container(border=True, key="card-sources"):
-        st.markdown(f"**Every figure of the {_plain(catalogue.gpu_name(gpu_id))} and its sources**")
-        if notes := compare_sources.card_notes(gpu_id):
-            st.markdown(_plain(notes))
-        st.dataframe(
-            compare_sources.card(gpu_id),
-            hide_index=True,
-            placeholder=DASH,
-            column_config={"Link": st.column_config.LinkColumn("Link", display_text="open")},
-            alt="Sources of every figure of the selected card.",
+    parts = [
+        board.heading(f"Where is this number from? {found.gpu} · {found.title}"),
+        board.text(found.help, look="small"),
+    ]
+    if not found.origins:
+        parts.append(
+            board.text("No published figure was found, so the table shows a dash. It does not mean 0.")
         )
-        _card_actions(choice, gpu_id)
+    elif found.formula:
+        parts.append(board.text(["Computed as ", board.code(found.formula), " from:"]))
+    if found.origins:
+        parts.append(board.text(*map(_origin, found.origins), look="list"))
+    if found.notes:
+        parts.append(board.text([board.bold("About this card. "), found.notes]))
+    return parts
 
 
-def _plain(text: str) -> str:
-    """Catalogue text for Markdown: what would be read as markup is shown as it stands."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>$~#:" else c for c in text)
+def _origin(origin: compare_sources.Origin) -> list[board.Span]:
+    """One source as a line: figure, title with its address, formula or how it was verified, remark."""
+    how = board.code(origin.formula) if origin.formula else f"{origin.verified_by} ({origin.evidence})"
+    line = [
+        f"{origin.field} ",
+        board.bold(origin.value),
+        ": ",
+        board.link(origin.title, origin.url or ""),
+        "; ",
+        how,
+    ]
+    return [*line, f"; {origin.note}"] if origin.note else line
+
+
+def _card_sources(gpu_id: str) -> list[board.Part]:
+    frame = compare_sources.card(gpu_id)
+    wide = {"Note", "Evidence", "Source"}
+    columns = [Column(name, link=name == "Link", wide=name in wide) for name in frame]
+    notes = compare_sources.card_notes(gpu_id)
+    return [
+        board.heading(f"Every figure of the {catalogue.gpu_name(gpu_id)} and its sources"),
+        *([board.text(notes)] if notes else []),
+        sheet("sources", f"{len(frame)} figures, each with its source", frame, columns),
+    ]

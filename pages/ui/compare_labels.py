@@ -10,7 +10,7 @@ CHARACTER_PX: Final = 6.3  # mean advance of the 11 px label font
 LINE_PX: Final = 14.0
 GAP_PX: Final = 2.0
 
-# Plotly's name -> (horizontal, vertical) side of the point: -1 left or below, 0 centred, 1 right or above
+# (across, up) from the point: -1 left or below, 0 centred, 1 right or above; the first with room is taken
 SIDES: Final[dict[str, tuple[int, int]]] = {
     "middle right": (1, 0),
     "middle left": (-1, 0),
@@ -53,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point in pixels, its radius and the name wanted beside it (lines joined by <br>)."""
+    """A point in pixels, its radius and the name wanted beside it (one line or several)."""
 
     x: float
     y: float
@@ -71,8 +71,8 @@ class Placed:
 
 
 def text_box(mark: Mark, text: str, side: str) -> Box:
-    """The rectangle of `text` written at that side of the mark, as Plotly places it."""
-    lines = text.split("<br>")
+    """The rectangle of `text` written at that side of the mark, as the chart places it."""
+    lines = text.split("\n")
     width, height = max(map(len, lines)) * CHARACTER_PX, len(lines) * LINE_PX
     across, up = SIDES[side]
     reach = mark.radius + GAP_PX

@@ -17,11 +17,11 @@ from pages.ui.compare_choices import PRECISIONS
 from pages.ui.compare_select import Choice, floats
 from pages.ui.compare_text import short_name
 from pages.ui.compare_types import type_states
+from pages.ui.sheets import LOCALIZED, TIMES, YEAR, Format
 
 GIB: Final = 2**30
-PLAIN: Final = "%d"
-LOCALIZED: Final = "localized"
-TIMES: Final = "%.2f ×"
+HUNDREDTHS: Final = Format(least=2, most=2)
+WHOLE: Final = Format(most=0)
 STAR: Final = "★ "
 NAME: Final = "GPU"
 
@@ -32,7 +32,7 @@ Values = Callable[[pd.DataFrame], np.ndarray | list[str]]
 class TableColumn:
     """One column: header, group, help, how numbers are written, and where its values come from.
 
-    `format` is Streamlit's number format, None for text. `ratio` columns are shown as multiples of the
+    `format` says how numbers are written, None for text. `ratio` columns are shown as multiples of the
     baseline. `fields` are the columns of the spec frame behind the value; the value is the first of them
     unless `formula` says how it was computed.
     """
@@ -41,7 +41,7 @@ class TableColumn:
     title: str
     group: str
     help: str
-    format: str | None
+    format: Format | None
     ratio: bool
     fields: tuple[str, ...]
     formula: str | None
@@ -69,7 +69,7 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         "Driver total (GiB)",
         "Memory",
         "Total of one GPU as nvidia-smi or its like shows it",
-        "%.2f",
+        HUNDREDTHS,
         True,
         ("visible_bytes",),
         "visible_bytes / 2^30",
@@ -80,7 +80,7 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         "Usable (GiB)",
         "Memory",
         "What a program can get on one GPU; the capacity that the Fit page uses. See its basis beside it",
-        "%.2f",
+        HUNDREDTHS,
         True,
         ("usable_bytes", "usable_basis"),
         "usable_bytes / 2^30",
@@ -118,7 +118,7 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         "Ridge point FP16 (FLOP/byte)",
         "Compute (dense)",
         "FLOP per byte read above which compute and not memory is the limit",
-        "%.0f",
+        WHOLE,
         True,
         ("dense_fp16_tflops", "bandwidth_gb_per_s"),
         "dense_fp16_tflops x 1000 / bandwidth_gb_per_s",
@@ -131,7 +131,7 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         "FP16 per watt (TFLOPS/W)",
         "Power",
         "Dense FP16 peak by board power",
-        "%.2f",
+        HUNDREDTHS,
         True,
         ("dense_fp16_tflops", "tdp_w"),
         "dense_fp16_tflops / tdp_w",
@@ -142,7 +142,7 @@ _COMPUTED: Final[tuple[TableColumn, ...]] = (
         "Bandwidth per watt (GB/s/W)",
         "Power",
         "Memory bandwidth by board power",
-        "%.2f",
+        HUNDREDTHS,
         True,
         ("bandwidth_gb_per_s", "tdp_w"),
         "bandwidth_gb_per_s / tdp_w",
@@ -206,7 +206,7 @@ def all_columns() -> Mapping[str, TableColumn]:
     for name, column in GPU_COLUMNS.items():
         if name not in _LEFT_OUT:
             numeric = column.dtype in ("Int64", "Float64")
-            style = PLAIN if name in _UNGROUPED_NUMBERS else LOCALIZED
+            style = YEAR if name in _UNGROUPED_NUMBERS else LOCALIZED
             found[name] = TableColumn(
                 name,
                 column.title,
@@ -263,11 +263,6 @@ def table(choice: Choice, columns: list[TableColumn]) -> pd.DataFrame:
     return pd.DataFrame(data)
 
 
-def number_format(column: TableColumn, relative: bool) -> str | None:
+def number_format(column: TableColumn, relative: bool) -> Format | None:
     """How the column's numbers are written, None for text."""
     return TIMES if relative and column.ratio else column.format
-
-
-def clicked_column(title: str, columns: list[TableColumn]) -> TableColumn | None:
-    """The column with that header; None for the card's name or a header that is gone."""
-    return next((column for column in columns if column.title == title), None)

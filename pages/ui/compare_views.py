@@ -14,11 +14,12 @@ import pandas as pd
 
 from calculators.roofline import balanced_batch_tokens, per_watt, relative_to, ridge_flop_per_byte
 from pages.ui import compare_notes as notes
+from pages.ui.charts import Axis, Chart
 from pages.ui.compare_choices import Precision
 from pages.ui.compare_select import Choice, floats
 from pages.ui.compare_text import number, short_name, times
 from pages.ui.compare_types import fp16_accumulate, sparse_values
-from pages.ui.figures_compare import Axis, Bar, Figure, Point, bars, scatter
+from pages.ui.figures_compare import Bar, Point, bars, scatter
 
 GIB: Final = 2**30
 MOST_BARS: Final = 20
@@ -32,14 +33,12 @@ UNKNOWN_POWER_PX: Final = 10.0
 class ChartView:
     """What one chart view shows.
 
-    `figure` is None when no card has the figure. `alt` never changes within a view (a chart with a new alt
-    text is mounted anew); `takeaway` is the changing sentence, `notes` the caveats, `numbers` what is drawn
-    as text, one row per card.
+    `figure` is None when no card has the figure. `takeaway` is the sentence above it, `notes` the caveats,
+    `numbers` what is drawn as text, one row per card.
     """
 
     title: str
-    figure: Figure | None
-    alt: str
+    figure: Chart | None
     takeaway: str
     notes: tuple[str, ...]
     numbers: pd.DataFrame
@@ -157,6 +156,8 @@ def roofline_view(choice: Choice, precision: Precision) -> ChartView:
         _vendors(choice),
         _log_axis("Memory bandwidth, GB/s", bandwidths),
         _log_axis(f"Dense {precision.label} peak, {precision.unit}", peaks),
+        f"Scatter of the dense {precision.label} peak against memory bandwidth, both axes logarithmic, with "
+        "lines of equal FLOP per byte.",
         _ridges(ridge_flop_per_byte(peaks, bandwidths)),
     )
     what = f"bandwidth or dense {precision.label} peak"
@@ -170,8 +171,6 @@ def roofline_view(choice: Choice, precision: Precision) -> ChartView:
     return ChartView(
         f"Compute against bandwidth, dense {precision.label}",
         drawn.figure if shown else None,
-        f"Scatter of the dense {precision.label} peak against memory bandwidth, both axes logarithmic, with "
-        "lines of equal FLOP per byte.",
         takeaway or notes.nothing_to_show(what),
         (
             "The number after each name is its ridge point: FLOP a program must do per byte read before "
@@ -207,6 +206,7 @@ def map_view(choice: Choice) -> ChartView:
         _vendors(choice),
         _log_axis("Memory on the label, GB", floats(every["memory_gb"])),
         _log_axis("Memory bandwidth, GB/s", floats(every["bandwidth_gb_per_s"])),
+        "Scatter of memory capacity against memory bandwidth, both axes logarithmic, marker area by power.",
     )
     columns = {
         "Label, GB": memory,
@@ -218,7 +218,6 @@ def map_view(choice: Choice) -> ChartView:
     return ChartView(
         "Memory against bandwidth",
         drawn.figure if shown else None,
-        "Scatter of memory capacity against memory bandwidth, both axes logarithmic, marker area by power.",
         notes.size_against_speed(choice, shown, memory, bandwidth),
         (
             "Marker area follows board power; a hollow marker means that the power is not published. Memory "
@@ -262,8 +261,7 @@ def _bar_view(
         table[f"× {short_name(str(choice.everything.at[choice.baseline, 'name']))}"] = ratios
     return ChartView(
         title,
-        bars(chart, heading, measured.bound) if shown else None,
-        alt,
+        bars(chart, heading, measured.bound, alt) if shown else None,
         notes.leaders(choice, shown, values, measured.label, measured.unit),
         (*caveats, *notes.left_out(choice, len(shown), cut, missing or measured.label)),
         _numbers(choice, sorted(shown, key=lambda i: -values[i]), table),

@@ -12,11 +12,9 @@ from pages.ui import catalogue
 def once() -> None:
     """Load what every page needs, then move it out of the garbage collector's sight.
 
-    Streamlit collects after every run. With pandas, Plotly and the catalogues in the old generation that
+    Streamlit collects after every run. With pandas and the catalogues in the old generation that
     costs about 100 ms a run; frozen, they are never looked at again, and new garbage is still collected.
     """
-    import plotly.graph_objects  # noqa: F401  # the first chart would import it otherwise
-
     catalogue.known()
     catalogue.model_names()
     gc.collect()

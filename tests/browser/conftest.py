@@ -110,11 +110,11 @@ def sideways(page: Page) -> float:
 
 
 def cut_off(page: Page) -> list[str]:
-    """Texts of the chart that reach beyond it."""
-    return page.locator(".js-plotly-plot").evaluate(
-        """plot => { const b = plot.getBoundingClientRect();
-        return [...plot.querySelectorAll('text')].filter(t => t.textContent.trim()).filter(t => {
-          const r = t.getBoundingClientRect(); return r.left < b.left - 1 || r.right > b.right + 1;
+    """Texts of the chart that reach beyond the page's width."""
+    return page.locator(".chart").evaluate(
+        """chart => { const wide = document.documentElement.clientWidth;
+        return [...chart.querySelectorAll('p, span')].filter(t => t.textContent.trim()).filter(t => {
+          const r = t.getBoundingClientRect(); return r.left < 0 || r.right > wide;
         }).map(t => t.textContent); }"""
     )
 

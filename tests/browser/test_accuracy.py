@@ -13,7 +13,7 @@ from tests.browser.conftest import cut_off, opened, settled, sideways, violation
 
 pytestmark = pytest.mark.browser
 
-CHART = ".js-plotly-plot .main-svg"
+CHART = ".chart"
 
 
 def test_ask_share_and_download(page: Page, profile: Callable[..., BrowserContext], server: str) -> None:
@@ -28,6 +28,7 @@ def test_ask_share_and_download(page: Page, profile: Callable[..., BrowserContex
     settled(page)
     assert "est=training" in page.url
     assert "off=gpu" in page.url
+    page.get_by_text("Every row with its source, and as a file").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="These rows (CSV)").click()
     assert download.value.suggested_filename == "headroom-accuracy-train-speed.csv"

@@ -13,8 +13,8 @@ from tests.browser.conftest import cut_off, opened, settled, sideways, violation
 
 pytestmark = pytest.mark.browser
 
-CHART = ".js-plotly-plot .main-svg"
-TABLE = "[data-testid=stDataFrame] canvas"
+CHART = ".chart"
+TABLE = ".frame tbody tr"
 
 
 def test_ask_filter_and_share(page: Page, profile: Callable[..., BrowserContext], server: str) -> None:
@@ -36,14 +36,27 @@ def test_ask_filter_and_share(page: Page, profile: Callable[..., BrowserContext]
     expect(other.get_by_text(re.compile("has the highest throughput"))).to_have_text(said.inner_text())
 
 
-def test_each_result_leads_to_its_source(page: Page, server: str) -> None:
-    """The table is a canvas; its accessible copy holds the cells."""
+def test_each_result_leads_to_its_source_and_the_table_can_be_saved(page: Page, server: str) -> None:
     opened(page, f"{server}/benchmarks?lane=training", TABLE)
-    # the copy is filled after the canvas: wait for it, never count once
-    cells = page.locator("[data-testid=stDataFrame] [role=gridcell]").filter(
-        has_text="github.com/mlcommons/training_results_v5.1"
-    )
-    expect(cells.nth(4)).to_be_attached(timeout=15_000)
+    addresses = page.locator(".frame tbody a[href*='github.com/mlcommons/training_results_v5.1']")
+    expect(addresses.nth(4)).to_be_attached()
+    expect(addresses).to_have_count(page.locator(TABLE).count())
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as CSV").click()
+    lines = download.value.path().read_text(encoding="utf-8-sig").splitlines()
+    assert len(lines) == 1 + page.locator(TABLE).count()
+    assert "https://github.com/mlcommons/training_results_v5.1" in lines[1]
+
+
+def test_thousands_of_results_are_turned_page_by_page(page: Page, server: str) -> None:
+    opened(page, f"{server}/benchmarks?lane=inference&infer=any&scen=any", TABLE)
+    expect(page.get_by_text(re.compile("^1 to 100 of"))).to_be_visible()
+    first = page.locator(TABLE).first.inner_text()
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text(re.compile("^101 to 200 of"))).to_be_visible()
+    expect(page.locator(TABLE).first).not_to_have_text(first)
+    page.get_by_role("button", name="Previous").click()
+    expect(page.get_by_role("button", name="Previous")).to_be_disabled()
 
 
 @pytest.mark.parametrize(("mode", "lanes"), [("light", tuple(LANES)), ("dark", ("inference",))])

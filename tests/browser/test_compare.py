@@ -10,48 +10,76 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from pages.ui.compare_choices import VIEWS
 from tests.browser.conftest import cut_off, opened, settled, sideways, violations
 
 pytestmark = pytest.mark.browser
 
-TABLE = "[data-testid=stDataFrame] canvas"
-CHART = ".js-plotly-plot .main-svg"
-HEADER_PX, ROW_PX = 70, 35  # two header rows, then the cards
+TABLE = "[role=grid] tbody tr"
+CHART = ".chart"
 
 
 def sight(view: str) -> str:
     return TABLE if view == "table" else CHART
 
 
-def cell(page: Page, row: int, x: float) -> None:
-    """Click a cell of the first table: row counted from 0, `x` pixels from its left edge."""
-    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + x, box["y"] + HEADER_PX + ROW_PX * row + ROW_PX / 2)
+def cell(page: Page, row: int, title: str) -> Locator:
+    """A cell of the spec table by its place and the title of its column."""
+    titles = page.locator("[role=grid] thead tr").last.locator("th").all_inner_texts()
+    return page.locator(TABLE).nth(row).locator("th, td").nth(titles.index(title))
 
 
-def test_a_clicked_cell_says_where_its_number_is_from(page: Page, server: str) -> None:
+def test_a_pressed_cell_says_where_its_number_is_from(page: Page, server: str) -> None:
     opened(page, f"{server}/compare", TABLE)
-    cell(page, 0, 300)
-    panel = page.locator(".st-key-cell-sources")
-    expect(panel).to_contain_text("Where is this number from?", timeout=10_000)
-    expect(panel).to_contain_text("NVIDIA H100 SXM5 80GB")
-    expect(panel).to_contain_text("data sheet")
-    settled(page)
-    cell(page, 1, 90)  # the name: every figure of the card
-    expect(page.locator(".st-key-card-sources")).to_contain_text("A100 SXM4 80GB", timeout=10_000)
+    cell(page, 0, "Driver total (GiB)").click()
+    said = page.get_by_role("heading", name="Where is this number from? NVIDIA H100 SXM5 80GB")
+    expect(said).to_be_visible()
+    expect(page.locator(".board")).to_contain_text("visible_bytes / 2^30")
+    expect(cell(page, 0, "Driver total (GiB)")).to_have_attribute("aria-selected", "true")
+    cell(page, 1, "GPU").click()
+    expect(page.get_by_role("heading", name="Every figure of the A100 SXM4 80GB")).to_be_visible()
+    expect(page.get_by_text("figures, each with its source").first).to_be_visible()
 
 
-def test_the_selected_card_becomes_the_baseline(page: Page, server: str) -> None:
+def test_the_table_is_walked_and_pressed_by_keyboard(page: Page, server: str) -> None:
     opened(page, f"{server}/compare", TABLE)
-    cell(page, 1, 90)
-    page.get_by_role("button", name="Compare others with it").click(timeout=10_000)
-    expect(page.get_by_text("multiples of the A100 SXM4 80GB")).to_be_visible(timeout=10_000)
-    settled(page)
+    cell(page, 0, "GPU").focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    expect(
+        page.get_by_role("heading", name="Where is this number from? NVIDIA A100 SXM4 80GB")
+    ).to_contain_text("Usable (GiB)")
+    expect(cell(page, 1, "Usable (GiB)")).to_be_focused()
+
+
+def test_the_table_is_sorted_by_its_titles(page: Page, server: str) -> None:
+    opened(page, f"{server}/compare", TABLE)
+    title = page.get_by_role("button", name="Memory bandwidth (GB/s)")
+    title.click()
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("Memory bandwidth (GB/s)")
+    expect(cell(page, 0, "Memory bandwidth (GB/s)")).to_have_text("8,000")
+    title.click()
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text("Memory bandwidth (GB/s)")
+    first = cell(page, 0, "GPU").inner_text()
+    cell(page, 0, "GPU").click()
+    expect(page.get_by_role("heading", name="Every figure of the")).to_contain_text(first.split()[-1])
+    title.click()
+    expect(cell(page, 0, "GPU")).to_have_text("★ H100 SXM5 80GB")
+
+
+def test_the_pressed_card_becomes_the_baseline(page: Page, server: str) -> None:
+    opened(page, f"{server}/compare", TABLE)
+    cell(page, 1, "GPU").click()
+    page.get_by_role("button", name="Compare others with it").click()
+    expect(
+        page.get_by_text("multiples of the NVIDIA A100 SXM4 80GB").or_(
+            page.get_by_text("multiples of the A100 SXM4 80GB")
+        )
+    ).to_be_visible()
     expect(page).to_have_url(re.compile("base=a100-sxm4-80gb"))
+    expect(cell(page, 0, "Memory bandwidth (GB/s)")).to_have_text("1.64 ×")
 
 
 def test_a_filter_and_a_view_travel_in_the_link(
@@ -71,19 +99,19 @@ def test_a_filter_and_a_view_travel_in_the_link(
     expect(other.get_by_text("13 of 86 cards pass the filters")).to_be_visible()
 
 
-def test_only_one_chart_is_mounted_at_a_time(page: Page, server: str) -> None:
+def test_only_one_view_is_drawn_at_a_time(page: Page, server: str) -> None:
     opened(page, f"{server}/compare", TABLE)
     for label in list(VIEWS.values())[1:]:
         page.get_by_role("radio", name=label, exact=True).click()
-        page.wait_for_selector(CHART)
+        expect(page.locator(CHART)).to_have_count(1)
+        expect(page.locator(TABLE)).to_have_count(0)
         settled(page)
-        expect(page.locator(".js-plotly-plot")).to_have_count(1)
-        expect(page.locator("[data-testid=stDataFrame]")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("button", "ending"), [("CSV", "csv"), ("Excel", "xlsx"), ("JSON", "json")])
 def test_exports_download_with_sources(page: Page, server: str, button: str, ending: str) -> None:
     opened(page, f"{server}/compare?only=1", TABLE)
+    page.get_by_text("Export these 5 cards").click()
     with page.expect_download(timeout=20_000) as waiting:
         page.get_by_role("button", name=button, exact=True).click()
     file = Path(waiting.value.path())
@@ -117,8 +145,10 @@ def test_axe_finds_nothing_serious(
     context = profile(1280, 1200, color_scheme=mode)
     page = opened(context.new_page(), f"{server}/compare?show={view}", sight(view))
     if view == "table":
-        cell(page, 0, 300)
-        page.wait_for_selector(".st-key-cell-sources", timeout=10_000)
+        cell(page, 0, "GPU").click()
+        expect(page.get_by_role("heading", name="Every figure of the")).to_be_visible()
+    else:
+        page.get_by_text("The numbers", exact=True).click()
     page.get_by_text("Filters", exact=True).click()
     settled(page)
     page.wait_for_timeout(400)  # the expander's own animation

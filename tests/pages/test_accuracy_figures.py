@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 
@@ -17,40 +16,47 @@ DOTS = [
     Dot(10.0, 20.0, False, "b"),
     Dot(100.0, 90.0, True, "c"),
 ]
+BAND = (0.9, 1.2)
 
 
-def traces(figure: dict) -> dict[str, dict]:
-    return {re.sub(r" \(\d.*", "", t["name"]): t for t in figure["data"]}
+def drawn(band: tuple[float, float] | None = BAND, several: bool = False) -> dict:
+    return scatter(DOTS, "GiB", band, several, "Points.")
+
+
+def legend(figure: dict) -> list[str]:
+    return [re.sub(r" \(\d.*", "", item["text"]) for item in figure["legend"]]
 
 
 def test_measured_lies_along_and_predicted_upwards() -> None:
-    found = traces(scatter(DOTS, "GiB", (0.9, 1.2), False))
-    assert (found["Outside its band"]["x"], found["Outside its band"]["y"]) == ([10.0], [20.0])
-    assert found["Inside its band"]["customdata"] == ["a", "c"]
+    inside, outside = drawn()["groups"]
+    assert [spot[4] for spot in inside["spots"]] == ["a", "c"]
+    ((x, y, *_, name),) = outside["spots"]
+    assert name == "b"
+    assert y > x, "twice as much was predicted"
 
 
 def test_the_band_s_lines_are_where_the_measured_value_would_leave_it() -> None:
     """measured = 1.2 x predicted is the upper end: predicted = measured / 1.2."""
-    line = traces(scatter(DOTS, "GiB", (0.9, 1.2), False))["Band"]
-    slopes = {round(y / x, 6) for x, y in zip(line["x"], line["y"], strict=True) if x is not None}
-    assert slopes == {round(1 / 0.9, 6), round(1 / 1.2, 6)}
-
-
-def test_exact_predictions_lie_on_the_dashed_line() -> None:
-    line = traces(scatter(DOTS, "GiB", None, False))["Exact"]
-    assert line["x"] == line["y"]
-    assert line["line"]["dash"] == "dash"
+    low, high = 10 / 1.25, 100 * 1.25
+    exact, *band = drawn()["lines"]
+    assert exact == [0, 0, 1, 1, "dash"]
+    whole = math.log(high / low)
+    slopes = sorted(math.exp((y - x) * whole) for x, y, *_ in band)
+    assert slopes == pytest.approx(sorted([1 / 0.9, 1 / 1.2]), rel=1e-3)
+    assert {look for *_, look in band} == {"dot"}
 
 
 def test_several_bands_are_called_so() -> None:
-    assert "Widest of the bands" in traces(scatter(DOTS, "GiB", (0.9, 1.2), True))
+    assert legend(drawn()) == ["Inside its band", "Outside its band", "Exact", "Band"]
+    assert "Widest of the bands" in legend(drawn(several=True))
+    assert "Band" not in legend(drawn(None))
 
 
 def test_inside_and_outside_differ_by_mark_and_are_counted_in_words() -> None:
-    inside, outside = scatter(DOTS, "GiB", (0.9, 1.2), False)["data"][:2]
-    assert inside["marker"]["symbol"] != outside["marker"]["symbol"]
-    assert inside["name"].endswith("(2)")
-    assert outside["name"].endswith("(1)")
+    figure = drawn()
+    inside, outside = figure["groups"]
+    assert inside["symbol"] != outside["symbol"]
+    assert [item["text"][-3:] for item in figure["legend"][:2]] == ["(2)", "(1)"]
 
 
 positive = st.floats(1e-3, 1e7)
@@ -58,32 +64,25 @@ positive = st.floats(1e-3, 1e7)
 
 @given(st.lists(st.tuples(positive, positive), min_size=1, max_size=30))
 def test_every_dot_lies_inside_two_equal_axes(pairs: list[tuple[float, float]]) -> None:
-    figure = scatter([Dot(m, p, None, "x") for m, p in pairs], "ms", None, False)
-    x, y = figure["layout"]["xaxis"], figure["layout"]["yaxis"]
-    assert x["range"] == y["range"]
-    assert all(x["range"][0] <= math.log10(v) <= x["range"][1] for pair in pairs for v in pair)
-    assert all(x["range"][0] - 1e-9 <= math.log10(t) <= x["range"][1] + 1e-9 for t in x["tickvals"])
+    figure = scatter([Dot(m, p, None, "x") for m, p in pairs], "ms", None, False, "Points.")
+    assert figure["x"]["ticks"] == figure["y"]["ticks"]
+    (group,) = figure["groups"]
+    assert len(group["spots"]) == len(pairs)
+    assert all(0 <= share <= 1 for spot in group["spots"] for share in spot[:2])
+    assert all(0 <= share <= 1 for share, _ in figure["x"]["ticks"])
 
 
 GROUPS = [Group("RTX 4090", 4.0, 12.0, 40), Group("A very long name of an engine (V1)", 30.0, 900.0, 3)]
 
 
 def test_each_group_says_its_numbers_beside_its_line() -> None:
-    dots, texts = errors(GROUPS, 100)["data"]
-    assert texts["text"] == ["  4.0 % · 12 % (n 40)", "  30 % · 900 % (n 3)"]
-    assert dots["x"] == [4.0, 30.0]
-    assert dots["error_x"]["array"] == [8.0, 70.0]  # up to the 90th percentile, or to the end of the axis
-
-
-def test_the_first_group_stands_on_top() -> None:
-    axis = errors(GROUPS, 100)["layout"]["yaxis"]
-    assert axis["categoryarray"][-1] == "RTX 4090"
-    assert all(line.count("<br>") <= 1 for line in axis["ticktext"])
-
-
-def test_no_colour_is_written() -> None:
-    for figure in (scatter(DOTS, "GiB", (0.9, 1.2), True), errors(GROUPS, 100)):
-        assert not re.search(r'#[0-9a-f]{3,8}\b|rgb|"color"', json.dumps(figure), re.IGNORECASE)
+    first, last = errors(GROUPS, 100, "Dots.")["rows"]
+    assert (first["name"], first["text"]) == ("RTX 4090", "4.0 % · 12 % (n 40)")
+    assert last["text"] == "30 % · 900 % (n 3)"
+    room = 1.75
+    assert first["dot"] == pytest.approx(0.04 / room, abs=1e-4)
+    assert first["span"] == pytest.approx([0.04 / room, 0.12 / room], abs=1e-4)
+    assert last["span"][1] == pytest.approx(1 / room, abs=1e-4), "cut at the end of the axis"
 
 
 @pytest.mark.parametrize(

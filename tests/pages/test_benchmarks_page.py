@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import pytest
 
 from pages.ui.benchmarks_choices import LANES
+from tests.pages.apps import charts, column, headings, parts, text
 from tests.pages.apps import opened as opened_page
-from tests.pages.apps import text
 
 opened = partial(opened_page, "benchmarks")
 
@@ -18,13 +17,12 @@ opened = partial(opened_page, "benchmarks")
 def test_each_lane_shows_a_takeaway_one_chart_its_numbers_and_a_table_with_sources(lane: str) -> None:
     app = opened(lane=lane)
     assert not app.exception
-    (chart,) = app.get("plotly_chart")
-    assert chart.proto.alt
-    (numbers,) = app.table
-    spec = json.loads(chart.proto.spec)
-    assert len(numbers.value) == sum(len(t["x"]) for t in spec["data"] if t["type"] == "bar")
-    (table,) = app.dataframe
-    assert table.value["Source"].str.startswith("https://").all()
+    (chart,) = charts(app)
+    assert chart["alt"]
+    (numbers,) = parts(app, "table")
+    assert [row[0] for row in numbers["rows"]] == [row["name"] for row in chart["rows"]]
+    (table,) = parts(app, "sheet")
+    assert all(address.startswith("https://") for address in column(table, "Source"))
     assert "each with its source" in text(app)
 
 
@@ -51,24 +49,22 @@ def test_each_lane_shows_a_takeaway_one_chart_its_numbers_and_a_table_with_sourc
 def test_questions_and_filters(query: dict[str, str], said: str) -> None:
     app = opened(**query)
     assert not app.exception
-    shown = text(app) + " ".join(str(frame.value.to_string()) for frame in app.dataframe)
-    assert said in shown
+    cells = {str(t) for sheet in parts(app, "sheet") for c in sheet["columns"] for t in c.get("texts", ())}
+    assert said in text(app) + " ".join(cells)
 
 
 def test_two_units_are_two_charts_and_two_tables() -> None:
     app = opened(lane="inference", infer="gptj-99", rounds="v4-0.v4-1")
-    charts, tables = app.get("plotly_chart"), app.dataframe
-    assert len(charts) == len(tables) == 2
-    titles = {json.loads(chart.proto.spec)["layout"]["xaxis"]["title"]["text"] for chart in charts}
-    assert titles == {"samples/s per GPU", "tokens/s per GPU"}
+    assert len(parts(app, "sheet")) == 2
+    assert [chart["title"] for chart in charts(app)] == ["samples/s per GPU", "tokens/s per GPU"]
 
 
 def test_every_result_can_be_listed() -> None:
     app = opened(
         lane="inference", infer="any", scen="any", cat=".", rounds="v2-1.v3-0.v3-1.v4-0.v4-1.v5-0.v5-1.v6-0"
     )
-    assert len(app.dataframe[0].value) == 5303
-    assert not app.get("plotly_chart")
+    assert parts(app, "sheet")[0]["count"] == 5303
+    assert not charts(app)
 
 
 @pytest.mark.parametrize("lane", LANES)
@@ -90,14 +86,14 @@ def test_every_result_can_be_listed() -> None:
 def test_hostile_links_never_break_the_page(query: dict[str, str], lane: str) -> None:
     app = opened(lane=lane, **query)
     assert not app.exception
-    assert app.subheader or "No result" in text(app) or "Nobody published" in text(app)
+    assert headings(app) or "No result" in text(app) or "Nobody published" in text(app)
 
 
 def test_an_unknown_lane_is_named_and_replaced() -> None:
     app = opened(lane="vibes")
     assert not app.exception
     assert "vibes" in text(app)
-    assert "llama.cpp:" in app.subheader[0].value
+    assert "llama.cpp:" in headings(app)[0]
 
 
 def test_nothing_left_is_said() -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from gpu_data import spec_frame
 from pages.ui.compare_choices import FORMS, PRECISIONS, VIEWS
+from tests.pages.apps import charts, column, headings, parts, text
 from tests.pages.apps import opened as opened_page
-from tests.pages.apps import text
+from tests.pages.drawn import bars
 
 CHARTS = [view for view in VIEWS if view != "table"]
 
@@ -20,18 +18,12 @@ CHARTS = [view for view in VIEWS if view != "table"]
 opened = partial(opened_page, "compare")
 
 
-def figure(app: AppTest) -> dict[str, Any]:
-    """The one chart of the page."""
-    (chart,) = app.get("plotly_chart")
-    return json.loads(chart.proto.spec)
-
-
 @pytest.mark.parametrize("view", list(VIEWS))
 def test_each_view_runs_and_draws_one_thing(view: str) -> None:
     app = opened(show=view)
     assert not app.exception
-    assert len(app.get("plotly_chart")) == (0 if view == "table" else 1)
-    assert bool(app.dataframe) is (view == "table")
+    assert len(charts(app)) == (0 if view == "table" else 1)
+    assert bool(parts(app, "sheet")) is (view == "table")
     assert "86 cards, no filter set" in text(app)
     assert [button.label for button in app.get("download_button")] == ["CSV", "Excel", "JSON"]
 
@@ -39,13 +31,12 @@ def test_each_view_runs_and_draws_one_thing(view: str) -> None:
 @pytest.mark.parametrize("view", CHARTS)
 def test_each_chart_has_an_alt_text_and_its_numbers_as_a_table(view: str) -> None:
     app = opened(show=view)
-    (chart,) = app.get("plotly_chart")
-    assert chart.proto.alt
-    (numbers,) = app.table
-    assert len(numbers.value) == sum(
-        x is not None for t in figure(app)["data"] if t.get("mode") not in ("lines", "text") for x in t["x"]
-    ) or view in ("roofline", "map")  # cards at one place share a point
-    assert len(numbers.value) >= 5
+    (chart,) = charts(app)
+    assert chart["alt"]
+    (numbers,) = parts(app, "table")
+    assert len(numbers["rows"]) >= 5
+    if chart["kind"] == "rows":
+        assert {row[0] for row in numbers["rows"]} == {row["name"].strip("★ ") for row in chart["rows"]}
 
 
 @pytest.mark.parametrize("precision", list(PRECISIONS))
@@ -53,38 +44,37 @@ def test_each_number_type_on_each_view_that_has_one(precision: str) -> None:
     for view in ("tensor", "roofline", "watt"):
         app = opened(show=view, prec=precision)
         assert not app.exception
-        assert PRECISIONS[precision].label in app.subheader[0].value
+        assert PRECISIONS[precision].label in headings(app)[0]
 
 
 def test_sparse_is_a_figure_of_its_own() -> None:
     dense, sparse = opened(show="tensor"), opened(show="tensor", sparse="1")
-    assert "dense" in dense.subheader[0].value
-    assert "2:4 sparse" in sparse.subheader[0].value
-    most = [max(x for t in figure(app)["data"] for x in t["x"]) for app in (dense, sparse)]
-    assert most[1] == pytest.approx(2 * most[0])
+    assert "dense" in headings(dense)[0]
+    assert "2:4 sparse" in headings(sparse)[0]
+    most = [max(bars(charts(app)[0]).values()) for app in (dense, sparse)]
+    assert most[1] == pytest.approx(2 * most[0], rel=1e-3)
 
 
 def test_filters_narrow_the_table() -> None:
     app = opened(vendor="amd", mem="100", form="module")
-    frame = app.dataframe[0].value
-    vendors = frame[("Identity", "Vendor")].tolist()
+    (sheet,) = parts(app, "sheet")
+    vendors = column(sheet, "Vendor")
     assert vendors[:5] == ["NVIDIA"] * 5  # pinned
     assert set(vendors[5:]) == {"AMD"}
-    assert frame[("Memory", "Memory label (GB)")].iloc[5:].min() >= 100
+    assert min(column(sheet, "Memory label (GB)")[5:]) >= 100
     assert "vendor, kind of card, 100–512 GB" in text(app)
 
 
 def test_relative_to_a_card() -> None:
     app = opened(base="a100-sxm4-80gb", only="1")
-    frame = app.dataframe[0].value
-    assert frame[("Memory", "Memory bandwidth (GB/s)")].tolist()[:2] == pytest.approx([3350 / 2039, 1])
+    (sheet,) = parts(app, "sheet")
+    assert column(sheet, "Memory bandwidth (GB/s)")[:2] == pytest.approx([3350 / 2039, 1])
     assert "multiples of the A100 SXM4 80GB" in text(app)
     assert "No multiple, because the A100 SXM4 80GB has no such figure: FP8 (TFLOPS)" in text(app)
 
 
 def test_announced_cards_only_behind_their_switch() -> None:
-    assert len(opened().dataframe[0].value) == 86
-    assert len(opened(pre="1").dataframe[0].value) == 88
+    assert [parts(opened(**query), "sheet")[0]["count"] for query in ({}, {"pre": "1"})] == [86, 88]
 
 
 def test_everything_filtered_away_is_said() -> None:
@@ -94,7 +84,7 @@ def test_everything_filtered_away_is_said() -> None:
     for view in CHARTS:
         empty = opened(show=view, gpus=".", vendor="apple", form="module")
         assert not empty.exception
-        assert not empty.get("plotly_chart")
+        assert not charts(empty)
         assert "None of the chosen cards" in text(empty)
 
 
@@ -128,5 +118,5 @@ def test_hostile_links_never_break_the_page(query: dict[str, str], view: str) ->
 
 def test_every_group_of_columns_and_class_of_card_can_be_asked_for() -> None:
     app = opened(cols="memory.notes", form=".".join(FORMS))
-    groups = {group for group, _ in app.dataframe[0].value.columns if group}
+    groups = {c["group"] for c in parts(app, "sheet")[0]["columns"] if c["group"]}
     assert groups == {"Memory", "Notes"}

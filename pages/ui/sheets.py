@@ -1,0 +1,87 @@
+"""Data tables for the board: many rows, sorted and saved in the browser, a page of rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from pages.ui import glossary
+
+
+@dataclass(frozen=True)
+class Format:
+    """How the browser writes a column's numbers: decimals at least and at most, thousands, sign, unit."""
+
+    least: int = 0
+    most: int = 3
+    grouped: bool = True
+    signed: bool = False
+    after: str = ""
+
+
+LOCALIZED: Final = Format()
+YEAR: Final = Format(most=0, grouped=False)
+TIMES: Final = Format(least=2, most=2, after=" ×")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: header, how numbers are written (none: text), a sentence about it, its group above.
+
+    `link`: cells hold web addresses, shown as "open"; `wide`: sentences, which take several lines.
+    """
+
+    title: str
+    format: Format | None = None
+    help: str = ""
+    group: str = ""
+    link: bool = False
+    wide: bool = False
+
+
+def sheet(
+    key: str,
+    label: str,
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    *,
+    pressed: bool = False,
+    chosen: tuple[int, int] | None = None,
+) -> dict[str, Any]:
+    """A frame as a part of a board, a Column for each of its columns in order; the first names the row.
+
+    `pressed`: cells can be pressed; `chosen` is the one that was, (row, column).
+    """
+    return {
+        "kind": "sheet",
+        "id": key,
+        "label": label,
+        "count": len(frame),
+        "pressed": pressed,
+        "chosen": chosen,
+        "columns": [_column(column, frame.iloc[:, place]) for place, column in enumerate(columns)],
+    }
+
+
+def _column(column: Column, values: pd.Series) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "title": column.title,
+        "hint": column.help or glossary.of_column(column.title) or "",
+        "group": column.group,
+        "link": column.link,
+        "wide": column.wide,
+    }
+    if column.format is not None:
+        numbers = values.to_numpy(dtype=float, na_value=np.nan)
+        known = np.isfinite(numbers)
+        cells = [value if there else None for value, there in zip(numbers.tolist(), known, strict=True)]
+        style = column.format
+        found["format"] = [style.least, style.most, style.grouped, style.signed, style.after]
+        return {**found, "numbers": cells}
+    # a table repeats few texts many times: each is sent once
+    places, texts = pd.factorize(values.astype(object).where(values.notna(), None))
+    return {**found, "texts": [str(text) for text in texts], "places": places.tolist()}
