@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 class Use:
     """Shares of the time, 0 to 1: memory busy reading, tensor cores busy, GPUs waiting for each other.
 
-    fixed: what an engine takes for every step whatever the GPU; waiting: of that, where the GPU has nothing
-    to do meanwhile, so that a faster one would answer no faster.
+    fixed: what an engine takes for every step whatever the GPU. waiting: of a decode step, while the GPU has
+    nothing to do, so that a faster one would answer no faster.
     """
 
     bandwidth: Floats
@@ -40,7 +40,8 @@ def used_shares(prompt: Step, decode: Step, output_tokens: ArrayLike, running: A
         spent = np.asarray(getattr(prompt, name)) + steps * np.asarray(getattr(decode, name))
         return np.clip(spent / total, 0.0, 1.0)
 
-    return Use(*(share(name) for name in ("moving", "computing", "communication", "fixed", "waiting")))
+    waiting = np.asarray(decode.waiting / decode.total)
+    return Use(*(share(name) for name in ("moving", "computing", "communication", "fixed")), waiting)
 
 
 def link_share(step: Step) -> Floats:

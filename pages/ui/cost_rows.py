@@ -73,7 +73,8 @@ def _bar(option: Option, scale: float) -> tuple[float, float, float] | None:
 
 
 def _cells(s: Scenario, option: Option) -> tuple[str, ...]:
-    more = [f"{option.copies:,} copies of {option.boards:,}"] if option.copies > 1 else []
+    alone = "a copy on each" if option.boards == 1 else f"{option.copies:,} copies of {option.boards:,}"
+    more = [alone] if option.copies > 1 else []
     more += [option.split] if option.split else []
     if span := gpus_span(option):
         more.append(f"band {span.split(' if')[0]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calculators.cost import Money
 from calculators.scenario import Scenario
-from pages.ui import measured_vendors, words
+from pages.ui import measured_vendors, price_load, words
 from pages.ui.cost_load import Costs, Option
 from pages.ui.gpu_counts import TOGETHER
 
@@ -51,8 +51,7 @@ def safe(text: str) -> str:
 
 def setup(option: Option) -> str:
     """How many of which GPU, in how many copies, cut how: 2 copies of 2 × A40 48GB (TP2)."""
-    each = f"{option.boards:,} × {option.name}" + (f" ({option.split})" if option.split else "")
-    return f"{option.copies:,} copies of {each}" if option.copies > 1 else each
+    return words.setup(option.boards, option.copies, option.name, option.split)
 
 
 def gpus_span(option: Option) -> str:
@@ -93,7 +92,9 @@ def headline(costs: Costs) -> str:
         money = f"{usd(float(best.unit.value))} a run, {usd(float(best.month.value))} a month"
     else:
         money = f"{usd(float(best.unit.value))} the run"
-    maybe = " (memory is tight)" if best.tight else ""
+    doubts = ["memory is tight"] if best.tight else []
+    doubts += [f"its price is {thin}"] if (thin := price_load.thin(best.rent)) else []
+    maybe = f" ({'; '.join(doubts)})" if doubts else ""
     return f"{asked}: {setup(best)}, {money}{maybe}"
 
 
@@ -102,14 +103,12 @@ def _asked(costs: Costs) -> str:
     if s.task == "serve":
         return f"Cheapest way to serve {costs.name} to {users_words(s)}"
     if s.task == "finetune":
-        return (
-            f"Cheapest {_lowered(costs.name)}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
-        )
+        return f"Cheapest {lowered(costs.name)}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
     done = "" if s.deadline_days is None else f", done in {s.deadline_days:g} days"
-    return f"Cheapest {_lowered(costs.name)}{done}"
+    return f"Cheapest {lowered(costs.name)}{done}"
 
 
-def _lowered(name: str) -> str:
+def lowered(name: str) -> str:
     """A name inside a sentence: an ordinary word loses its capital, QLoRA keeps it."""
     return name[0].lower() + name[1:] if name[1:2].islower() else name
 

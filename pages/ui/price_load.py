@@ -19,6 +19,7 @@ from gpu_data.prices import price_summary, quotes
 from pages.ui import catalogue
 
 OLD_DAYS = 60  # prices of GPUs move by a tenth and more in a season
+TOO_OLD_DAYS = 2 * OLD_DAYS  # an answer that rests on such a price says so first
 UNKNOWN = float("nan")
 _ROUNDING = 1e-9  # quotes are decimal numbers, their median may be off by a rounding
 Floats = NDArray[np.float64]
@@ -58,6 +59,7 @@ class Rent:
     high: float
     quotes: int
     age_days: int | None
+    rests_on: int  # quotes that the price is taken from; 0 where it is no quote
     largest_machine: int  # GPUs in the largest machine that was quoted; 0 without a quote
 
     @property
@@ -159,8 +161,8 @@ def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
     low, median, high = (float(row.get(name) or UNKNOWN) for name in ("low", "median", "high"))
     count = int(row.get("quotes", 0))
 
-    def found(usd: float, note: str, edited: bool = False, age: int | None = None) -> Rent:
-        return Rent(usd, note, edited, low, median, high, count, age, int(row.get("largest", 0)))
+    def found(usd: float, note: str, edited: bool = False, age: int | None = None, of: int = 0) -> Rent:
+        return Rent(usd, note, edited, low, median, high, count, age, of, int(row.get("largest", 0)))
 
     edits = dict(scenario.price_edits)
     if gpu_id in edits:
@@ -183,7 +185,17 @@ def rent(scenario: Scenario, gpu_id: str, today: date) -> Rent:
         if number > 1
         else f"1 quote, {age_words(age)}"
     )
-    return found(float(usd), rests, age=age)
+    return found(float(usd), rests, age=age, of=number)
+
+
+def thin(found: Rent) -> str:
+    """What a price rests on where that is too little to build on: one quote, or an old one; else nothing."""
+    if found.age_days is None:
+        return ""
+    said = ["one quote"] if found.rests_on == 1 else []
+    if said or found.age_days > TOO_OLD_DAYS:
+        said.append(age_words(found.age_days).removesuffix(", stale"))
+    return ", ".join(said)
 
 
 def machine(scenario: Scenario, found: Rent) -> float:

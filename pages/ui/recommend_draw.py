@@ -16,6 +16,7 @@ from pages.ui import (
     cost_text,
     figures_recommend,
     plain_table,
+    recommend_duel,
     recommend_fields,
     recommend_report,
     recommend_text,
@@ -77,7 +78,7 @@ def _view(told: Any) -> None:
 
 def _duel(told: Any) -> None:
     """Take a ready duel. A callback."""
-    if gpus := recommend_views.DUELS.get(str(told.get("id"))):
+    if gpus := recommend_duel.DUELS.get(str(told.get("id"))):
         state.put(duel_gpus=gpus)
 
 
@@ -88,7 +89,7 @@ def form(scenario: Scenario) -> None:
     if view != "ranking":
         data["presets"] = data["purposes"] = []
     if view == "duel":
-        data["duels"] = [{"id": name, "label": name} for name in recommend_views.DUELS]
+        data["duels"] = [{"id": name, "label": name} for name in recommend_duel.DUELS]
     data["refused"] = st.session_state.get(_REFUSED, 0)
     told = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
     recommend_report.form(data, told)
@@ -161,7 +162,9 @@ def purposes(scenario: Scenario, today: date) -> None:
 
 def duel(scenario: Scenario, today: date) -> None:
     """Two to four cards side by side."""
-    recommend_report.report(_with(_without_notes(recommend_views.duel_table(scenario, today)), "duel", ""))
+    found = recommend_duel.duel(scenario, today)
+    parts = _with(found.takes, "takes", "Who should take which")
+    recommend_report.report(parts + _with(found.table, "duel", "Side by side"))
 
 
 _OUTCOMES = {
@@ -197,8 +200,7 @@ def title(scenario: Scenario, today: date) -> None:
     text = HEADLINES[view]
     if view == "duel":
         text = " or ".join(catalogue.gpu_name(gpu) for gpu in scenario.duel_gpus) or text
-        table = recommend_views.duel_table(scenario, today)
-        lines = [f"- {cost_text.safe(note)}" for note in table["notes"]]
+        lines = [f"- {cost_text.safe(note)}" for note in recommend_duel.duel(scenario, today).sentences]
     elif view == "judgements":
         found = judgements(today)
         agreed = sum(one.outcome == "agree" for one in found)

@@ -196,9 +196,16 @@ def _rtx_4090_value(today: date) -> Judgement:
 def _mig_tenants(today: date) -> Judgement:
     s = Scenario(model="llama-3.1-8b", weight_format="awq-int4", max_model_len=4096)
     slices = recommend_views.slice_rows(s, (H100, A100))
-    fits = {
-        gpu: max((row.most for row in slices if row.gpu == gpu and row.fits), default=0)
+    able = {
+        gpu: max(
+            (row for row in slices if row.gpu == gpu and row.fits), key=lambda row: row.most, default=None
+        )
         for gpu in (H100, A100)
+    }
+    fits = {gpu: 0 if row is None else row.most for gpu, row in able.items()}
+    named = {
+        gpu: f"{row.most} × {row.name} ({words.gib(row.memory_bytes)} each)" if row else "no slice"
+        for gpu, row in able.items()
     }
     without = [catalogue.gpu_name(g) for g in (L40S, A6000, RTX_4090) if g not in mig.cards()]
     return Judgement(
@@ -206,8 +213,9 @@ def _mig_tenants(today: date) -> Judgement:
         "With many tenants, MIG and headroom decide.",
         JAPANESE,
         "agree" if min(fits.values()) > 1 and len(without) == 3 else "disagree",
-        f"An 8B model in AWQ INT4 with 4,096 tokens fits {fits[H100]} separate slices of one H100 and "
-        f"{fits[A100]} of an A100; {words.listed(without)} cannot be cut.",
+        f"An 8B model in AWQ INT4 with 4,096 tokens fits {named[H100]} of one H100 and {named[A100]} of one "
+        f"A100, each tenant with memory and bandwidth of its own. All profiles of the H100: "
+        f"{mig.profiles(H100)}; of the A100: {mig.profiles(A100)}. {words.listed(without)} cannot be cut.",
     )
 
 

@@ -30,6 +30,7 @@ USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768
 SIDES = ("value", "low", "high")
 _TIMES = ("bandwidth", "compute", "link", "fixed", "waiting")
 SECONDS_PER_DAY = 86400.0
+DIGITS = 9  # of seconds: a nanosecond
 # weight formats by bits, the first of each that the engine reads
 LADDER: Mapping[int, tuple[str, ...]] = {
     16: ("bf16", "gguf-f16"),
@@ -52,7 +53,7 @@ _PLAIN = {name: Scenario.model_fields[name].default for name in _ASKED}
 class Use:
     """Shares of what is paid for that the work uses, 0 to 1; NaN where it is not known.
 
-    fixed: of the time, what the engine takes for every step; waiting: of that, while the GPU is idle.
+    fixed: of the time, what the engine takes for every step; waiting: of a decode step, with the GPU idle.
     """
 
     memory: float = np.nan
@@ -67,10 +68,10 @@ class Use:
 class Choice:
     """The best setup of one GPU.
 
-    boards: of one copy, cut into pipeline stages where `staged`, else as the engine does by itself; seconds:
-    a token of one user, or the run; first_s: to the first token; sure: targets are met even at the bad end of
-    the bands. alone: memory that one GPU would need for the same, over what it has. reason: the hurdle that
-    nothing of this GPU passes.
+    boards: of one copy, cut into pipeline stages where `staged`, else as the engine does by itself; split,
+    cut: how, in words and in letters. seconds: a token of one user, or the run; first_s: to the first token;
+    sure: targets are met even at the bad end of the bands. alone: memory that one GPU would need for the
+    same, over what it has. reason: the hurdle that nothing of this GPU passes.
     """
 
     gpu: str
@@ -78,6 +79,7 @@ class Choice:
     rent: Rent
     format: str = ""
     split: str = ""
+    cut: str = ""
     boards: int = 0
     copies: int = 1
     gpus: int = 0
@@ -100,11 +102,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """From `at` (users, days) on another GPU comes first; gpu None: none does it any more."""
+    """From `at` (users, days) on another setup comes first; gpu None: none does it any more."""
 
     at: float
     gpu: str | None
-    gpus: int
+    boards: int = 0
+    copies: int = 1
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,21 @@ def _allowed(s: Scenario, cards: _Cards, boards: Any, gpus: Any) -> NDArray[np.b
     return found
 
 
+def _barred(s: Scenario, cards: _Cards, i: int) -> str:
+    """What of a card the reader does not want."""
+    asked = (
+        (s.place != "any" and cards.place[i] != s.place, f"not for a {_PLACE_WORDS.get(s.place)}"),
+        (bool(s.maker) and cards.vendor[i] != s.maker, "another vendor"),
+        (s.need_mig and not cards.mig[i], "no MIG"),
+        (s.need_ecc and not cards.ecc[i], "no ECC known"),
+        (s.need_nvlink and cards.linked[i] < 2, "no fast link between GPUs"),
+    )
+    return ", ".join(said for barred, said in asked if barred) or "not within your limits of hardware"
+
+
+_PLACE_WORDS = {"workstation": "workstation", "datacentre": "data centre"}
+
+
 # ---------------------------------------------------------------- serving
 
 
@@ -283,7 +301,8 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
         return whole
 
     def measure(one: Any) -> Measure:
-        return Measure(*(placed(getattr(one, side)) for side in SIDES))
+        # what an engine's fixed time makes equal is not told apart by rounding
+        return Measure(*(placed(np.round(getattr(one, side), DIGITS)) for side in SIDES))
 
     reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
     return _Served(
@@ -471,15 +490,18 @@ def _finished(
         choices.append(describe(one, i, k))
     reasons = ranking.first_failing(options, limits)
     left = [
-        Choice(cards.ids[i], names[i], rents[cards.ids[i]], reason=why(i, reasons[i] or "limits"))
+        Choice(
+            cards.ids[i], names[i], rents[cards.ids[i]],
+            reason=_barred(s, cards, i) if reasons[i] == "constraint" else why(i, reasons[i] or "limits"),
+        )
         for i in rows
         if setups[i] < 0
-    ]
+    ]  # fmt: skip
     return Recommendation(s, work, (*choices, *left), *switches, tuple(notes))
 
 
 def _winner(s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]]) -> tuple[str | None, int]:
-    """(GPU that comes first, how many of it in one copy or run)."""
+    """(GPU that comes first, place of its setup)."""
     options, limits = found
     grade = ranking.grades(options, limits)
     setups = ranking.best_setups(options, grade, s.objective)
@@ -490,7 +512,7 @@ def _winner(s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]]) 
     ranked = ranking.order(best, top, s.objective, cards.ids)
     if not len(ranked):
         return None, 0
-    return cards.ids[int(ranked[0])], int(best.gpus[ranked[0]])
+    return cards.ids[int(ranked[0])], int(picked[ranked[0]])
 
 
 def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measure:
@@ -504,7 +526,6 @@ def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measu
 
 
 _WHY = {
-    "constraint": "your constraints",
     "memory": "does not fit",
     "usd": "above your ceiling, or no price",
     "power": "more power than allowed, or power not known",
@@ -528,7 +549,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             one, format=way.format, boards=int(table.boards[k]), copies=int(copies[k]),
             users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
             output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
-            split=_split(load, way, int(table.boards[k]), one.gpu), staged=way.pipeline,
+            **_split(load, way, int(table.boards[k]), one.gpu),
             use=table.used(i, k), alone=table.on_one(i, k) if table.boards[k] > 1 else np.nan,
         )  # fmt: skip
 
@@ -542,8 +563,10 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             return f"slower than {s.least_tokens_per_s:g} tokens/s for each user"
         return f"first token later than {s.max_ttft_s:g} s"
 
-    def winner(users: float) -> tuple[str | None, int]:
-        return _winner(s, table.cards, _serving_options(s, table, prices, int(users))[:2])
+    def winner(users: float) -> Turn:
+        options, limits, copies = _serving_options(s, table, prices, int(users))
+        gpu, k = _winner(s, table.cards, (options, limits))
+        return Turn(users, gpu, int(table.boards[k]), int(copies[k]))
 
     turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner, True)
     return _finished(
@@ -561,11 +584,11 @@ def _serve(s: Scenario, today: date) -> Recommendation:
 
 
 def _turns(
-    stops: Sequence[float], now: float, winner: Callable[[float], tuple[str | None, int]], whole: bool
+    stops: Sequence[float], now: float, winner: Callable[[float], Turn], whole: bool
 ) -> tuple[Turn | None, Turn | None]:
     """The nearest points on both sides at which another GPU comes first."""
-    found = ranking.switch_points(stops, now, lambda at: winner(at)[0], whole)
-    below, above = (None if one is None else Turn(one.at, one.winner, winner(one.at)[1]) for one in found)
+    found = ranking.switch_points(stops, now, lambda at: winner(at).gpu, whole)
+    below, above = (None if one is None else winner(one.at) for one in found)
     return below, above
 
 
@@ -575,10 +598,11 @@ def _near(stops: Sequence[int], now: int, most: int = 7) -> list[int]:
     return below + [s for s in stops if s > now][:most]
 
 
-def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> str:
+def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> dict[str, Any]:
     """How one copy is cut over its GPUs, in the engine's words."""
     split = "pipeline" if way.pipeline else load.scenario.split
-    return workload.changed(load, weight_format=way.format, split=split).split_of(gpu, boards)
+    said = workload.changed(load, weight_format=way.format, split=split).split_of(gpu, boards)
+    return {"split": said, "cut": said, "staged": way.pipeline}
 
 
 # ---------------------------------------------------------------- a batch
@@ -619,7 +643,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return replace(
             one, format=chosen.format, boards=int(boards[k]), copies=int(copies[k]),
             output_per_s=Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
-            split=_split(load, chosen, int(boards[k]), one.gpu), staged=chosen.pipeline,
+            **_split(load, chosen, int(boards[k]), one.gpu),
             users_each=int(table.running[i, j]),
             use=replace(table.used(i, j), memory=np.nan),  # a batch fills what there is
         )  # fmt: skip
@@ -701,6 +725,7 @@ def _run(s: Scenario, today: date) -> Recommendation:
         return replace(
             one, boards=one.gpus, format=load.method if not load.trains else load.precision.label,
             split="" if way is None else training_load.split_words(way),
+            cut="" if way is None else training_load.split_short(way),
             output_per_s=rate, use=Use(memory=full, compute=mfu),
         )  # fmt: skip
 
@@ -711,9 +736,10 @@ def _run(s: Scenario, today: date) -> Recommendation:
             return table.reasons[i] or f"does not fit {int(table.sizes[-1]):,} GPUs"
         return _WHY[name]
 
-    def winner(days: float) -> tuple[str | None, int]:
+    def winner(days: float) -> Turn:
         asked = s.model_copy(update={"deadline_days": days})
-        return _winner(asked, table.cards, _run_options(asked, table, hours, usd, machine))
+        gpu, k = _winner(asked, table.cards, _run_options(asked, table, hours, usd, machine))
+        return Turn(days, gpu, int(table.sizes[k]))
 
     turns: tuple[Turn | None, Turn | None] = (None, None)
     if s.deadline_days is not None:

@@ -13,6 +13,7 @@ from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
 
 usd = cost_text.usd
 SERVED = ("one", "many")
+AS_RELEASED = "as released"
 _TAKE = {
     "cheapest": "Cheapest",
     "fastest": "Fastest",
@@ -22,20 +23,44 @@ _TAKE = {
 OVER = (
     0.35  # a GPU of which no part is used beyond this share of the time is called more than the work can use
 )
-NEARLY = 0.75  # a resource that is used beyond this share is called what holds the work back
+SHOWN = 0.005  # a smaller share of the time is not told
 
 
 def format_label(choice: Choice) -> str:
     """The weight format of a choice in words."""
     fmt = catalogue.weight_formats().get(choice.format)
-    return "" if fmt is None else "as released" if fmt.kind == "native" else fmt.label
+    return "" if fmt is None else AS_RELEASED if fmt.kind == "native" else fmt.label
 
 
-def setup(one: Choice) -> str:
+def setup(one: Choice, *notes: str) -> str:
     """2 copies of 2 × RTX A6000 48GB (TP2); the split of a run is longer and stands elsewhere."""
-    cut = f" ({one.split})" if one.split and one.users_each else ""
-    each = f"{one.boards:,} × {one.name}{cut}"
-    return f"{one.copies:,} copies of {each}" if one.copies > 1 else each
+    return words.setup(one.boards, one.copies, one.name, one.cut if one.users_each else "", *notes)
+
+
+def cut_setup(one: Choice, *notes: str) -> str:
+    """The same for a run as well, with its split in letters: 8 × H100 SXM5 80GB (DP8, ZeRO-3)."""
+    return words.setup(one.boards, one.copies, one.name, one.cut, *notes)
+
+
+def count_of(one: Choice) -> str:
+    """A setup without the GPU's name: 1 GPU, 2 GPUs (TP2), 3 copies of 2 GPUs (TP2)."""
+    return words.setup(one.boards, one.copies, "", one.cut)
+
+
+def doubts(one: Choice) -> list[str]:
+    """Why a setup stands behind others."""
+    return [
+        *(["memory is tight"] if one.tight else []),
+        *([] if one.offered else ["no quote of so many together"]),
+    ]
+
+
+WAITS = "the engine's fixed time per step binds, not the card"
+
+
+def waits(one: Choice) -> bool:
+    """Whether a faster card would write no faster: it waits for the engine, and prompts are no great part."""
+    return one.use.waiting > 0 and one.use.compute < one.use.fixed
 
 
 def money_of(s: Scenario) -> str:
@@ -55,8 +80,8 @@ def _asked(found: Recommendation) -> str:
         return "Stable Diffusion XL, measured"
     if asked == "train":
         done = "" if s.deadline_days is None else f", done in {s.deadline_days:g} days"
-        return f"{found.work[0].lower()}{found.work[1:]}{done}"
-    return f"{found.work}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
+        return f"{cost_text.lowered(found.work)}{done}"
+    return f"{cost_text.lowered(found.work)}, {words.large(s.samples * s.sample_tokens * s.epochs)} tokens"
 
 
 def headline(found: Recommendation) -> str:
@@ -69,17 +94,18 @@ def headline(found: Recommendation) -> str:
     assert best.usd is not None
     priced = bool(np.isfinite(best.usd.value))
     money = f", {usd(float(best.usd.value))}{money_of(s)}" if priced else ", no price"
-    label = f" in {format_label(best)}" if purpose(s) in (*SERVED, "batch") and format_label(best) else ""
-    doubts = [
-        *(["memory is tight"] if best.tight else []),
-        *([] if best.offered else ["nobody quotes so many together"]),
-    ]
-    maybe = f" ({'; '.join(doubts)})" if doubts else ""
+    label = _in_format(best) if purpose(s) in (*SERVED, "batch") else ""
+    maybe = f" ({'; '.join(told)})" if (told := [*doubts(best), *_thin(s, best)]) else ""
     if s.objective == "cheapest" and not priced:
         return (
             f"For {_asked(found)}: nothing that does it has a price. Without one: {setup(best)}{label}{maybe}"
         )
     return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
+
+
+def _in_format(one: Choice) -> str:
+    label = format_label(one)
+    return f", {label}" if label == AS_RELEASED else f" in {label}" if label else ""
 
 
 def details(found: Recommendation) -> list[str]:
@@ -131,7 +157,7 @@ def _why(found: Recommendation, best: Choice) -> str:
         else:
             parts.append(f"memory is {100 * best.use.memory:.0f} % full")
         if best.split and asked != "batch":
-            parts.append(f"split as {best.split}")
+            parts.append(f"{'split as' if best.gpus > 1 else 'on'} {best.split}")
     return "; ".join(parts) + "." + _second(found, best)
 
 
@@ -146,22 +172,31 @@ def _second(found: Recommendation, best: Choice) -> str:
     assert best.usd is not None
     assert second.seconds is not None
     assert best.seconds is not None
+    many = second.gpus > 1
+    take, draw, be = ("take", "draw", "are") if many else ("takes", "draws", "is")
+    cost = _dearer(second.usd, best.usd, many)
+    alike = f"{be} as good in that, and {cost}"
     said = {
-        "cheapest": _dearer(second.usd, best.usd),
-        "fastest": f"takes {_times(second.seconds, best.seconds)} as long",
-        "power": f"draws {second.power_w:,.0f} W instead of {best.power_w:,.0f} W",
-        "gpus": f"takes {second.gpus} instead of {best.gpus}",
+        "cheapest": cost,
+        "fastest": alike
+        if _times(second.seconds, best.seconds) == "1.00 times"
+        else f"{take} {_times(second.seconds, best.seconds)} as long",
+        "power": alike
+        if f"{second.power_w:.0f}" == f"{best.power_w:.0f}"
+        else f"{draw} {second.power_w:,.0f} W instead of {best.power_w:,.0f} W",
+        "gpus": alike if second.gpus == best.gpus else f"{take} {second.gpus} instead of {best.gpus}",
     }[s.objective]
     return f" Next in line, {setup(second)} {said}."
 
 
-def _dearer(other: Measure, best: Measure) -> str:
+def _dearer(other: Measure, best: Measure, many: bool) -> str:
     """A cost against that of the answer, which may be nothing (a GPU that was a gift), or not known."""
     if not np.isfinite(other.value):
-        return "has no price"
+        return "have no price" if many else "has no price"
+    verb = "cost" if many else "costs"
     if not np.isfinite(best.value) or not float(best.value) > 0:
-        return f"costs {usd(float(other.value))}"
-    return f"costs {_times(other, best)} as much"
+        return f"{verb} {usd(float(other.value))}"
+    return f"{verb} {_times(other, best)} as much"
 
 
 def _times(other: Measure, best: Measure) -> str:
@@ -170,7 +205,7 @@ def _times(other: Measure, best: Measure) -> str:
 
 def _change(found: Recommendation, best: Choice) -> str:
     """The nearest switch points: in users or days, and in the price of the next in line."""
-    said = [_turn(found, turn, fewer) for turn, fewer in ((found.below, True), (found.above, False)) if turn]
+    said = _turns(found)
     second = next((one for one in found.ranked if one is not best), None)
     if found.scenario.objective == "cheapest" and second is not None and second.rent.known:
         assert second.usd is not None
@@ -178,21 +213,55 @@ def _change(found: Recommendation, best: Choice) -> str:
         if float(second.usd.value) > 0 and float(best.usd.value) > 0:
             price = second.rent.usd * float(best.usd.value) / float(second.usd.value)
             said.append(
-                f"{second.name} overtakes below {usd(price)} per GPU and hour (now {usd(second.rent.usd)})"
+                f"{second.name} overtakes it below {usd(price)} per GPU and hour (now {usd(second.rent.usd)})"
             )
+    cheaper = next((one for one in found.ranked if _cheaper(one, best)), None)
+    if found.scenario.objective == "fastest" and cheaper is not None:
+        assert best.usd is not None
+        amount = f"{usd(float(best.usd.value))}{money_of(found.scenario)}"
+        said.append(f"with less than {amount} to spend it is {setup(cheaper)}")
     if not said:
         return ""
     return f"**What would change it.** {words_first(said)}."
 
 
-def _turn(found: Recommendation, turn: Turn, fewer: bool) -> str:
-    if purpose(found.scenario) in SERVED:
-        amount = f"with {words.count(turn.at, 'user')} or {'fewer' if fewer else 'more'}"
-    else:
-        amount = f"with {turn.at:.3g} days or {'less' if fewer else 'more'}"
+def _cheaper(one: Choice, best: Choice) -> bool:
+    """Whether it stands behind the answer for its speed alone."""
+    assert one.usd is not None
+    assert best.usd is not None
+    return one.offered and not one.tight and float(one.usd.value) < float(best.usd.value)
+
+
+def _turns(found: Recommendation) -> list[str]:
+    """With how many users, or days, another GPU comes first; one sentence where both sides name the same."""
+    below, above = found.below, found.above
+    if below is None or above is None or below.gpu is None or below.gpu != above.gpu:
+        return [_turn(found, turn, turn is below) for turn in (below, above) if turn]
+    name, other = catalogue.gpu_name(below.gpu), found.of(below.gpu)
+    few, many = (f"{turn.boards * turn.copies:,} of them" for turn in (below, above))
+    said = f"{name} comes first with {_amount(found, below)} or {_less(found)} ({few}), and with "
+    said += f"{_amount(found, above)} or more ({many})"
+    what = "the number of users" if purpose(found.scenario) in SERVED else "the time"
+    return [f"{said}; they are tied here, so {what} does not decide" if other and other.tied else said]
+
+
+def _less(found: Recommendation) -> str:
+    return "fewer" if purpose(found.scenario) in SERVED else "less"
+
+
+def _amount(found: Recommendation, turn: Turn) -> str:
+    served = purpose(found.scenario) in SERVED
+    return words.count(turn.at, "user") if served else f"{turn.at:.3g} days"
+
+
+def _turn(found: Recommendation, turn: Turn, less: bool) -> str:
+    amount = f"with {_amount(found, turn)} or {_less(found) if less else 'more'}"
     if turn.gpu is None:
         return f"{amount} nothing meets your limits"
-    return f"{amount} {turn.gpus:,} × {catalogue.gpu_name(turn.gpu)} overtakes it"
+    other = found.of(turn.gpu)
+    there = words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu))
+    verb = "overtakes" if turn.boards * turn.copies == 1 else "overtake"
+    return f"{amount} {there} {verb} it{', though tied with it here' if other and other.tied else ''}"
 
 
 def _sure(found: Recommendation, best: Choice) -> str:
@@ -200,7 +269,9 @@ def _sure(found: Recommendation, best: Choice) -> str:
     tied = [one.name for one in found.ranked if one.tied]
     said = []
     if tied:
-        said.append(f"tied with it, inside each other's bands: {words.listed(tied)}")
+        said.append(
+            f"tied with it, inside each other's bands: {words.listed(tied)}{_cheapest_tied(found, best)}"
+        )
     elif purpose(s) != "images":
         said.append("nothing ties with it")
     if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
@@ -208,7 +279,7 @@ def _sure(found: Recommendation, best: Choice) -> str:
         safe = words.three(s.deadline_days**2 / (float(best.seconds.high) / 86400))
         said.append(f"at the slow end of the 80 % band it is late: ask for {safe} days to be safe from that")
     elif not best.sure:
-        said.append("at the bad end of the 80 % band it misses your target")
+        said.append(f"at the bad end of the 80 % band it misses your target{_then(found, best)}")
     elif purpose(s) in SERVED:
         said.append("it meets your targets even at the bad end of the 80 % band")
     if best.rent.known and not best.rent.edited:
@@ -217,13 +288,48 @@ def _sure(found: Recommendation, best: Choice) -> str:
         said.append("nobody quotes a price, so its cost is not known")
     if s.price_basis == price_load.OWN_BASIS and not best.rent.edited:
         use = f"working {100 * s.busy_share:.3g} % of the hours"
+        around = "without the computer around it"
+        around = f"and {usd(s.host_usd)} of computer and room" if s.host_usd else around
         said.append(
-            f"that is the card alone over {s.own_years:g} years, {use}, without the computer around it"
+            f"that is the card{' alone' * (not s.host_usd)} {around}, over {s.own_years:g} years, {use}"
         )
-    if other := _cheapest_quotes(found, best):
-        said.append(other)
+    said += [other for other in (_cheapest_quotes(found, best), _firmer(found, best)) if other]
     unseen = "" if purpose(s) == "images" else measured_vendors.unmeasured(s, best.gpu)
     return f"**How sure.** {words_first(said)}. {unseen}".rstrip()
+
+
+def _cheapest_tied(found: Recommendation, best: Choice) -> str:
+    """Which of several that cannot be told apart costs least, where that was not asked for."""
+    if found.scenario.objective == "cheapest":
+        return ""
+    priced = [
+        (float(one.usd.value), one)
+        for one in found.ranked
+        if (one.tied or one is best) and one.usd is not None and np.isfinite(float(one.usd.value))
+    ]
+    if not priced:
+        return ""
+    least, one = min(priced, key=lambda pair: pair[0])
+    which = "it costs least of them" if one is best else f"{setup(one)} {_comes('cost', one)} least of them"
+    return f" ({which}, {usd(least)})"
+
+
+def _comes(verb: str, one: Choice) -> str:
+    """The verb of one GPU or of several."""
+    return verb if one.gpus > 1 else f"{verb}s"
+
+
+def _then(found: Recommendation, best: Choice) -> str:
+    """What the GPU costs if it is as slow as the bad end of its band, with as many of it as that takes."""
+    assert best.usd is not None
+    high, s = float(best.usd.high), found.scenario
+    if s.objective != "cheapest" or not high > float(best.usd.value):
+        return ""
+    return (
+        f", which would then cost {usd(high)}{money_of(s)}"
+        if np.isfinite(high)
+        else ", with any number of it"
+    )
 
 
 def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
@@ -249,6 +355,31 @@ def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
     return f"at every GPU's cheapest quote {setup(first)} would come first, {usd(least(first))}{money_of(s)}"
 
 
+def _thin(s: Scenario, best: Choice) -> list[str]:
+    """That the price of an answer rests on too little."""
+    thin = price_load.thin(best.rent)
+    return [f"its price is {thin}"] if thin and purpose(s) != "images" else []
+
+
+def _firmer(found: Recommendation, best: Choice) -> str:
+    """What comes first among GPUs whose prices rest on more, where that of the answer rests on little."""
+    s = found.scenario
+    if s.objective != "cheapest" or not price_load.thin(best.rent):
+        return ""
+    firm = (
+        one for one in found.ranked
+        if one.rent.known and not price_load.thin(one.rent) and (one.offered, one.tight) == (True, False)
+    )  # fmt: skip
+    first = next(firm, None)
+    if first is None:
+        return "no GPU that does it has several recent quotes"
+    assert first.usd is not None
+    return (
+        f"among GPUs with several quotes of the last {price_load.TOO_OLD_DAYS} days {setup(first)} "
+        f"{_comes('come', first)} first, {usd(float(first.usd.value))}{money_of(s)}"
+    )
+
+
 def words_first(parts: list[str]) -> str:
     """Parts of a sentence, the first with a capital letter."""
     text = "; ".join(parts)
@@ -262,38 +393,36 @@ def _used(found: Recommendation, best: Choice) -> str:
         return f"**Use.** {100 * best.use.compute:.0f} % of the dense peak goes into the model (MFU)."
     use = best.use
     said = f"memory is read {_percent(use.bandwidth)} of the time, tensor cores work {_percent(use.compute)}"
-    if use.link > 0.005:
+    if use.link > SHOWN:
         said += f", waiting for other GPUs {_percent(use.link)}"
-    word = overkill(best)
-    return f"**Use.** Of what you pay for, {said}." + (f" {word[:1].upper()}{word[1:]}." if word else "")
+    if use.fixed > SHOWN:
+        said += f", the engine's fixed time per step takes {_percent(use.fixed)}"
+    told = [said, f"{WAITS}: a faster one would write no faster" if waits(best) else "", overkill(best)]
+    return "**Use.** " + " ".join(f"{words_first([one])}." for one in told if one)
 
 
 def _pinned(found: Recommendation) -> str:
     """The pinned GPUs: their place and cost, or why they are not in the table."""
     places = {one.gpu: place + 1 for place, one in enumerate(found.ranked)}
     said = []
+    out: dict[str, list[str]] = {}
     for gpu in found.scenario.gpus:
         one = found.of(gpu)
         if one is None:
             continue
         if one.reason:
-            said.append(f"{one.name}: {words.cut(one.reason.rstrip('.'), 60)}")
+            out.setdefault(words.cut(one.reason.rstrip("."), 60), []).append(one.name)
         elif one.usd is not None and np.isfinite(one.usd.value):
             said.append(f"{_told_setup(one)} no. {places[gpu]}, {usd(float(one.usd.value))}")
         else:
             said.append(f"{_told_setup(one)} no. {places[gpu]}, no price")
+    said += [f"{words.listed(names)}: {reason}" for reason, names in out.items()]
     return f"**Your pinned GPUs.** {'; '.join(said)}." if said else ""
 
 
 def _told_setup(one: Choice) -> str:
     """A setup with what another page might count otherwise: its split, and why it stands behind others."""
-    parts = (
-        "" if one.users_each else one.split,
-        "memory tight" if one.tight else "",
-        "" if one.offered else "nobody quotes so many together",
-    )
-    told = ", ".join(part for part in parts if part)
-    return f"{setup(one)} ({told})" if told else setup(one)
+    return cut_setup(one, *doubts(one))
 
 
 def _percent(share: float) -> str:
@@ -309,7 +438,8 @@ def overkill(one: Choice) -> str:
     if np.nanmax((use.memory, use.bandwidth, use.compute)) < OVER:
         said.append("overkill: no part of it is used by more than a third")
     elif use.compute < 0.1:
-        said.append(f"{_percent(1 - use.compute)} of the compute paid for waits for memory")
+        what = "memory and the engine" if waits(one) else "memory"
+        said.append(f"{_percent(1 - use.compute)} of the compute paid for waits for {what}")
     if one.alone > 1:
         said.append(f"too small alone: one would need {one.alone:.1f} times its memory")
     if use.link > 0.25:
@@ -396,7 +526,8 @@ def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
         price = usd(one.rent.usd) if one.rent.known else "no price"
         return (name, money, speed_words(s, one), power, price)
     fmt = format_label(one) if s.format_freedom != "this" else ""
-    how = setup(one).replace(f"{one.boards:,} × {one.name}", f"{one.boards:,}")
+    cut = one.cut if one.users_each else ""
+    how = words.setup(one.boards, one.copies, "", cut).replace(" GPUs", "").replace(" GPU", "")
     where = ", ".join(part for part in (how, fmt) if part)
     use = one.use
     if asked in SERVED:
@@ -418,12 +549,11 @@ def _note(one: Choice) -> str:
         said.append("tied with the first")
     if one.frontier:
         said.append("on the frontier")
-    if one.tight:
-        said.append("memory is tight")
-    if not one.offered:
-        said.append("nobody quotes so many together")
+    said += doubts(one)
     if not one.sure:
         said.append("misses the target at the bad end of its band")
+    if waits(one):
+        said.append(WAITS)
     if word := overkill(one):
         said.append(word)
     return "; ".join(said)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calculators import cost, memory
+from calculators import memory
 from calculators.scenario import Scenario
 from gpu_data import mig
 from pages.ui import (
@@ -23,8 +23,8 @@ from pages.ui import (
     words,
     workload,
 )
-from pages.ui.gpu_counts import COUNTS, TOGETHER, fast_link_gpus
-from pages.ui.recommend_load import PURPOSES, Choice, Recommendation, recommend, with_purpose
+from pages.ui.gpu_counts import COUNTS, fast_link_gpus
+from pages.ui.recommend_load import Choice, Recommendation, recommend, with_purpose
 
 usd = cost_text.usd
 COMPARED = ("one", "many", "batch", "qlora", "lora", "full", "train")
@@ -37,13 +37,6 @@ _SHORT = {
     "full": "Full fine-tune",
     "train": "Train",
 }
-DUELS: dict[str, tuple[str, ...]] = {
-    "H100 or RTX 4090": ("h100-sxm5-80gb", "rtx-4090-24gb"),
-    "H100, A100 or L40S": ("h100-sxm5-80gb", "a100-sxm4-80gb", "l40s-48gb"),
-    "RTX 4090, A6000 or 3090": ("rtx-4090-24gb", "rtx-a6000-48gb", "rtx-3090-24gb"),
-    "The four of the article": ("h100-sxm5-80gb", "a100-sxm4-80gb", "rtx-a6000-48gb", "l40s-48gb"),
-}
-SIZES = ("llama-3.1-8b", "qwen2.5-32b", "llama-3.3-70b", "llama-3.1-405b")
 _FREE = (
     "max_ttft_s", "cost_ceiling", "max_power_w", "max_gpus", "need_nvlink", "need_mig", "need_ecc", "place",
     "maker", "deadline_days", "objective", "format_freedom",
@@ -67,14 +60,14 @@ def _put_back(s: Scenario, names: Sequence[str]) -> Scenario:
     return s.model_copy(update={name: Scenario.model_fields[name].default for name in names})
 
 
-def _plain(s: Scenario) -> Scenario:
+def without_limits(s: Scenario) -> Scenario:
     """The scenario without limits: every card is compared, by cost."""
     return _put_back(s, (*_FREE, "gpus", "duel_gpus", "recommend_view"))
 
 
 def by_purpose(s: Scenario, today: date) -> dict[str, Recommendation]:
     """Every purpose for the model and load of the scenario."""
-    free = _plain(s)
+    free = without_limits(s)
     found = {}
     for p in COMPARED:
         asked = free.model_copy(update=with_purpose(free, p))
@@ -91,22 +84,23 @@ def facts(gpu: str, s: Scenario, today: date) -> str:
         if link
         else "no fast link known"
     )
-    peak = _number(row["dense_fp16_tflops"], " TFLOPS FP16")
-    eight = _number(row["dense_fp8_tflops"], " FP8")
+    peak = number(row["dense_fp16_tflops"], " TFLOPS FP16")
+    eight = number(row["dense_fp8_tflops"], " FP8")
     cut = mig.cards().get(gpu)
     parts = [
         f"{float(row['memory_gb']):g} GB",
-        _number(row["bandwidth_gb_per_s"], " GB/s"),
+        number(row["bandwidth_gb_per_s"], " GB/s"),
         f"{peak}{', ' + eight if eight else ''}",
         joined,
-        f"MIG {max(one.most for one in cut.slices)}" if cut else "",
+        f"MIG: up to {cut.slices[0].most} × {cut.slices[0].name}" if cut else "",
         "ECC" if recommend_load.has_ecc(row) else "",
         price_words(gpu, s, today),
     ]
     return "; ".join(part for part in parts if part)
 
 
-def _number(value: Any, unit: str) -> str:
+def number(value: Any, unit: str) -> str:
+    """A whole figure of the spec frame with its unit; nothing where it is not known."""
     return f"{float(value):,.0f}{unit}" if str(value) not in ("<NA>", "nan", "None") else ""
 
 
@@ -127,11 +121,11 @@ def _cell(found: Recommendation, one: Choice | None, place: int | None) -> str:
         return "not known"
     if one.reason:
         return words.cut(one.reason.rstrip("."), 40)
-    number = f"{one.gpus} GPU{'s' if one.gpus > 1 else ''}"
+    number = recommend_text.count_of(one)
     if not place or one.usd is None:
         return f"does it with {number}, no price"
-    apart = "" if one.offered else ", not quoted together"
-    return f"no. {place}: {usd(float(one.usd.value))}, {number}{apart}"
+    against = "".join(f", {doubt}" for doubt in recommend_text.doubts(one))
+    return f"no. {place}: {usd(float(one.usd.value))}, {number}{against}"
 
 
 @lru_cache(maxsize=8)
@@ -186,6 +180,8 @@ def _reason(gpu: str, found: dict[str, Recommendation], ranks: dict[str, dict[st
         said += f", its tensor cores {100 * use.compute:.0f} %"
         if word := recommend_text.overkill(one):
             said += f" ({word})"
+        if recommend_text.waits(one):
+            said += f"; {recommend_text.WAITS}"
     return said + "."
 
 
@@ -220,7 +216,7 @@ def link_table(s: Scenario) -> dict[str, Any] | None:
     for gpu, by_count in link_shares(s, s.gpus).items():
         row = catalogue.spec_row(gpu)
         fast = fast_link_gpus(row)
-        name = f"{row['interconnect']}" if fast else f"PCIe {_number(row['pcie_gen'], '') or '4 assumed'}"
+        name = f"{row['interconnect']}" if fast else f"PCIe {number(row['pcie_gen'], '') or '4 assumed'}"
         cells = [
             f"{100 * by_count[n][0]:.0f} %, {100 * by_count[n][1]:.0f} %" if n in by_count else "does not fit"
             for n in COUNTS[1:4]
@@ -295,201 +291,39 @@ def slice_table(s: Scenario, gpus: Sequence[str]) -> dict[str, Any] | None:
     if not rows:
         return None
     load = workload.load(s)
-    notes = [f"Profiles: {mig.guide()[0]}. Memory: {card.memory_source}." for card in _sources(gpus)]
+    notes = [slice_sources(card) for card in cut_alike(gpus)]
     return plain_table.table(
         f"MIG slices as small GPUs: {load.title} with one user of {s.max_model_len:,} tokens "
         f"in each. A slice "
         "has its share of memory and bandwidth to itself; slices cannot be joined.",
         ("Slice", "Memory a program sees", "At most", "Fits"),
         rows,
-        list(dict.fromkeys(notes)),
+        notes,
     )
 
 
-def _sources(gpus: Sequence[str]) -> list[mig.Card]:
-    return [card for gpu in gpus if (card := mig.cards().get(gpu)) and card.memory_source]
+def cut_alike(gpus: Sequence[str]) -> list[mig.Card]:
+    """Kinds of slices among some GPUs, each once."""
+    cards = [card for gpu in gpus if (card := mig.cards().get(gpu))]
+    return [card for i, card in enumerate(cards) if card not in cards[:i]]
 
 
-# ---------------------------------------------------------------- the duel
+def slice_sources(card: mig.Card) -> str:
+    """Where the slices of a kind of GPU, and the memory seen in them, are listed."""
+    memory_of = f" Memory seen: {card.memory_source}" if card.memory_source else " Memory: share of the GPU's"
+    where = f", {card.memory_url}" if card.memory_url else ""
+    return f"Profiles: {mig.guide()[0]}, {card.profiles_url}.{memory_of}{where}."
 
 
-@lru_cache(maxsize=8)
-def duel_table(s: Scenario, today: date) -> dict[str, Any]:
-    """Two to four cards side by side: specs, fit at four sizes, speed, cost, who should take which."""
-    gpus = s.duel_gpus or Scenario.model_fields["duel_gpus"].default
-    names = [catalogue.gpu_name(gpu) for gpu in gpus]
-    rows: list[tuple[str, ...]] = []
-
-    def add(title: str, cells: Sequence[str]) -> None:
-        rows.append((title, *cells))
-
-    specs = [catalogue.spec_row(gpu) for gpu in gpus]
-    for title, column, unit in _SPECS:
-        add(title, [_number(row[column], unit) or "not known" for row in specs])
-    add(
-        "Link",
-        [str(row["interconnect"]) if fast_link_gpus(row) else "none known" for row in specs],
-    )
-    add(
-        "MIG slices",
-        [str(max(o.most for o in mig.cards()[g].slices)) if g in mig.cards() else "none" for g in gpus],
-    )
-    add("Price", [_price_with_quotes(gpu, s, today) for gpu in gpus])
-    for model in SIZES:
-        label = catalogue.model_names()[model].partition(" · ")[0]
-        found = _sized(s, model, today)
-        add(f"{label}: one user", [_duel_cell(found, gpu) for gpu in gpus])
-    purposes = by_purpose(s, today)
-    name = workload.load(s).name
-    for p in COMPARED[1:]:
-        add(f"{PURPOSES[p]}, {name}", [_duel_cell(purposes[p], gpu) for gpu in gpus])
-    add(f"A million tokens, {name}", [_per_million(purposes["many"], gpu) for gpu in gpus])
-    add(f"Holds back one user, {name}", [_held_back(purposes["one"], gpu) for gpu in gpus])
-    for title, cells in measured(tuple(gpus)):
-        add(title, cells)
-    return plain_table.table(
-        f"Side by side. Fit, speed and cost in {catalogue.weight_formats()[s.weight_format].label} with "
-        f"{s.max_model_len:,} tokens of context; the fewest dollars that do it.",
-        ("", *names),
-        rows,
-        takes(purposes, gpus),
-    )
-
-
-def _price_with_quotes(gpu: str, s: Scenario, today: date) -> str:
-    """The price of an hour and what it rests on."""
-    rent = price_load.rent(s, gpu, today)
-    return f"{usd(rent.usd)}/h ({rent.note})" if rent.known else rent.note
-
-
-def _per_million(found: Recommendation, gpu: str) -> str:
-    """USD per million tokens read and written, with its users."""
-    one, s = found.of(gpu), found.scenario
-    if one is None or one.reason or one.output_per_s is None or one.usd is None:
-        return "not known"
-    rates = [
-        cost.all_tokens_per_s(float(getattr(one.output_per_s, side)), s.prompt_tokens, s.output_tokens)
-        for side in ("value", "high", "low")
-    ]
-    hour = float(one.usd.value) / cost.HOURS_PER_MONTH
-    money = cost.Money(*(cost.usd_per_million_tokens(hour, rate) for rate in rates))
-    return f"{cost_text.banded(money)} with {s.concurrency:,} users"
-
-
-def _held_back(found: Recommendation, gpu: str) -> str:
-    """Shares of the time of one user's request."""
-    one = found.of(gpu)
-    if one is None or one.reason:
-        return "not known"
-    use = one.use
-    parts = [f"reading memory {100 * use.bandwidth:.0f} %", f"computing {100 * use.compute:.0f} %"]
-    if use.link > 0.005:
-        parts.append(f"between GPUs {100 * use.link:.0f} %")
-    return ", ".join(parts)
-
-
-_SPECS = (
-    ("Memory", "memory_gb", " GB"),
-    ("Bandwidth", "bandwidth_gb_per_s", " GB/s"),
-    ("Dense FP16", "dense_fp16_tflops", " TFLOPS"),
-    ("Dense FP8", "dense_fp8_tflops", " TFLOPS"),
-    ("Board power", "tdp_w", " W"),
-)
-
-
-def _sized(s: Scenario, model: str, today: date) -> Recommendation:
-    free = _plain(s).model_copy(update={"model": model, "config_json": "", **with_purpose(s, "one")})
-    return recommend(free.model_copy(update={"least_tokens_per_s": 0.0}), today)
-
-
-def _duel_cell(found: Recommendation, gpu: str) -> str:
-    one = found.of(gpu)
-    if found.refused:
-        return words.cut(found.refused, 60)
-    if one is None or one.reason:
-        return words.cut(one.reason if one and one.reason else "not compared", 60)
-    assert one.usd is not None
-    money = f"{usd(float(one.usd.value))}{recommend_text.money_of(found.scenario)}"
-    money = money if np.isfinite(one.usd.value) else "no price"
-    apart = "" if one.offered else "; nobody quotes so many together"
-    number = f"{one.gpus} GPU{'s' if one.gpus > 1 else ''}"
-    return f"{number}: {recommend_text.speed_words(found.scenario, one)}, {money}{apart}"
-
-
-def takes(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[str]:
-    """Who should take which card: the cheapest for each purpose, by how much, and what speaks against it."""
-    won: dict[str, list[str]] = {}
-    for p, found in purposes.items():
-        known = sorted(
-            (float(one.usd.value), k, one)
-            for k, gpu in enumerate(gpus)
-            if (one := found.of(gpu))
-            and not one.reason
-            and one.usd is not None
-            and np.isfinite(one.usd.value)
-        )
-        if not known:
-            continue
-        first = known[0][2]
-        if len(known) == 1:
-            by = "the only one that does it at a known price"
-        else:
-            second = known[1][2]
-            assert first.seconds is not None
-            assert second.seconds is not None
-            slower = float(first.seconds.value) / float(second.seconds.value)
-            by = f"{known[1][0] / known[0][0]:.1f} times cheaper" if known[0][0] > 0 else "for nothing"
-            by += f" than {second.name}" if len(gpus) > 2 and known[0][0] > 0 else ""
-            by += f", {slower:.1f} times as slow" if slower > 1.5 else ""
-        together = min(first.boards, TOGETHER.get(found.scenario.task, first.boards))
-        by += "" if first.offered else f"; {together} in one machine, which nobody quotes"
-        won.setdefault(first.gpu, []).append(f"{PURPOSES[p][:1].lower()}{PURPOSES[p][1:]} ({by})")
-    return [f"Take {catalogue.gpu_name(gpu)} to: {'; '.join(what)}." for gpu, what in won.items()]
-
-
-@lru_cache(maxsize=32)
-def measured(gpus: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """Results of others that all the cards have: llama.cpp's tables and MLPerf Inference, never mixed."""
-    from gpu_data.benchmarks import inference_frame, llamacpp_frame  # only the duel needs them
-
-    rows = []
-    llama = llamacpp_frame()
-    llama = llama[(llama["n_gpus"] == 1) & llama["gpu_id"].isin(gpus) & llama["tokens_per_s"].notna()]
-    rows += _shared(llama, ["model", "quant", "test"], "tokens_per_s", gpus, "llama.cpp", " tokens/s")
-    mlperf = inference_frame()
-    mlperf = mlperf[
-        mlperf["gpu_id"].isin(gpus) & (mlperf["category"] == "closed") & mlperf["value_per_gpu"].notna()
-    ]
-    rows += _shared(
-        mlperf,
-        ["benchmark", "scenario", "unit"],
-        "value_per_gpu",
-        gpus,
-        "MLPerf per GPU, best of all rounds",
-        "",
-    )
-    lanes = ("llama.cpp", "MLPerf")
-    rows += [
-        (lane, ["no result that all of them have"] * len(gpus))
-        for lane in lanes
-        if not any(title.startswith(lane) for title, _ in rows)
-    ]
-    return rows
-
-
-_LANGUAGE = ("llama", "LLaMA", "Llama", "gpt", "mixtral", "deepseek", "diffusion")  # these stand first
-
-
-def _shared(
-    frame: Any, keys: list[str], value: str, gpus: tuple[str, ...], lane: str, unit: str, most: int = 4
-) -> list[tuple[str, list[str]]]:
-    table = frame.groupby([*keys, "gpu_id"])[value].max().unstack("gpu_id")
-    if any(gpu not in table.columns for gpu in gpus):
-        return []
-    table = table.dropna(subset=list(gpus))
-    rows = []
-    ordered = sorted(table.iterrows(), key=lambda pair: not any(w in str(pair[0]) for w in _LANGUAGE))
-    for key, row in ordered[:most]:
-        title = f"{lane}: {', '.join(str(part) for part in key)}"
-        rows.append((title, [f"{float(row[gpu]):,.4g}{unit}" for gpu in gpus]))
-    return rows
+def holds(s: Scenario, gpu: str) -> str:
+    """The smallest slice of a GPU that surely holds the model for one user, or what stands against it."""
+    rows = slice_rows(s, (gpu,))
+    if not rows:
+        return "cannot be cut"
+    able = [row for row in rows if row.verdict == memory.FITS]
+    if able:
+        least = min(able, key=lambda row: (row.memory_bytes, -row.most))
+        return f"{least.name}, {least.most} at once"
+    largest = max(rows, key=lambda row: row.memory_bytes)
+    verdict = "is tight" if largest.verdict else "is too small"
+    return f"none: even {largest.name} ({words.gib(largest.memory_bytes)}) {verdict}"

@@ -378,6 +378,22 @@ def split_words(run: Training) -> str:
     return f"{' × '.join(said)}, {CHECKPOINTING_WORDS[run.checkpointing]}"
 
 
+def split_short(run: Training) -> str:
+    """The same in letters: TP8 × PP2 × DP4, ZeRO-1; nothing for one GPU."""
+    p = run.parallel
+    if int(np.max(p.gpus)) == 1:
+        return ""
+    named = (
+        ("TP", p.tensor),
+        ("PP", p.pipeline),
+        ("CP", p.context),
+        ("EP", p.expert),
+        ("DP", int(np.max(p.data))),
+    )
+    cut = " × ".join(f"{name}{n}" for name, n in named if n > 1)
+    return f"{cut}, ZeRO-{p.zero_stage}" if p.zero_stage else cut
+
+
 def _sizes(p: Parallel) -> tuple[tuple[int, str], ...]:
     return (
         (p.tensor, "tensor parallel"),

@@ -19,6 +19,16 @@ def count(number: float, noun: str) -> str:
     return f"{int(number):,} {noun}" if int(number) == 1 else f"{int(number):,} {noun}s"
 
 
+def setup(boards: int, copies: int, name: str = "", *notes: str) -> str:
+    """Some GPUs of a kind, in some copies of a model: 2 copies of 2 × A40 48GB (TP2); without a name GPUs."""
+    alone = boards == 1 and copies > 1
+    number = copies if alone else boards
+    each = f"{number:,} × {name}" if name else count(number, "GPU")
+    said = [note for note in ("a copy on each" if alone else "", *notes) if note]
+    bracket = f" ({', '.join(said)})" if said else ""
+    return f"{each}{bracket}" if alone or copies == 1 else f"{copies:,} copies of {each}{bracket}"
+
+
 def short_count(number: float) -> str:
     """A power-of-two count for a tick: 8k, 1M."""
     for size, letter in ((2**20, "M"), (2**10, "k")):

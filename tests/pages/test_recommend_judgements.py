@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from gpu_data import mig
 from pages.ui.recommend_judgements import ALL, judgements
 
 TODAY = date(2026, 11, 30)
@@ -36,3 +37,11 @@ def test_where_we_differ_the_page_says_so() -> None:
     assert "Where we differ" in by_id["h100-concurrency"].numbers
     assert "cheaper still" in by_id["large-training"].numbers
     assert "No MLPerf Inference result" in by_id["l40s-images"].numbers
+
+
+def test_slices_are_named_that_a_judgement_counts() -> None:
+    """NVIDIA's guide: H100 and A100 80GB are cut into at most 7 × 1g.10gb, 4 × 1g.20gb and so on."""
+    numbers = {one.id: one for one in judgements(TODAY)}["mig-tenants"].numbers
+    for gpu in ("h100-sxm5-80gb", "a100-sxm4-80gb"):
+        assert mig.profiles(gpu) in numbers
+    assert "fits 7 × 1g.10gb (9.75 GiB each) of one H100" in numbers

@@ -1,0 +1,217 @@
+"""What the Recommend page says: splits, ties, what binds, thin prices, switch points, slices."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from calculators.scenario import Scenario
+from gpu_data import mig
+from pages.ui import price_load, recommend_duel, recommend_text, recommend_views, workload
+from pages.ui.recommend_load import Recommendation, recommend
+from pages.ui.recommend_presets import PRESETS, PUT_BACK
+
+TODAY = date(2026, 11, 30)
+H100, A100, A6000, L40S, RTX_4090 = recommend_duel.DUELS["The four of the article"] + ("rtx-4090-24gb",)
+
+
+def found(**fields: Any) -> Recommendation:
+    return recommend(Scenario(**fields), TODAY)
+
+
+def said(result: Recommendation) -> str:
+    return " ".join((recommend_text.headline(result), *recommend_text.details(result)))
+
+
+def duel(*gpus: str, **fields: Any) -> recommend_duel.Duel:
+    return recommend_duel.duel(Scenario(duel_gpus=gpus, **fields), TODAY)
+
+
+def row(table: dict[str, Any], start: str) -> list[str]:
+    return next(list(cells[1:]) for cells in table["rows"] if cells[0].startswith(start))
+
+
+# ---------------------------------------------------------------- the duel
+
+
+@pytest.mark.parametrize("gpus", recommend_duel.DUELS.values(), ids=recommend_duel.DUELS)
+@pytest.mark.parametrize("fields", [{}, {"model": "llama-3.1-8b", "concurrency": 20}], ids=str)
+def test_a_duel_never_says_that_something_is_once_cheaper(gpus: tuple[str, ...], fields: Any) -> None:
+    words = " ".join((*duel(*gpus, **fields).sentences, str(duel(*gpus, **fields).takes["rows"])))
+    assert "1.0 times as" not in words
+    assert "1.0 times cheaper" not in words
+    assert "nan" not in words.split()
+
+
+def test_costs_inside_each_others_bands_and_costs_that_prices_cannot_tell_apart_are_ties() -> None:
+    """A100 and two A6000 are 2 % apart; a batch on L40S and A6000 differs by less than its bands."""
+    told = duel(H100, A100, A6000, L40S)
+    takes = told.takes
+    assert row(takes, "Serve one user")[0] == "A100 SXM4 80GB or RTX A6000 48GB"
+    assert "2 % apart" in row(takes, "Serve one user")[2]
+    assert "inside each other's bands" in row(takes, "Batch inference")[2]
+    assert any("tied on cost" in line and line.startswith("To answer a batch") for line in told.sentences)
+    winners = [line for line in told.sentences if line.startswith("Take ")]
+    assert not any("answer a batch" in line for line in winners)
+
+
+def test_each_side_of_a_duel_names_how_many_and_how_they_are_split() -> None:
+    told = duel(H100, RTX_4090)
+    for cells in told.table["rows"]:
+        for cell in cells[1:]:
+            number = cell.split(" GPU")[0]
+            if " GPUs" in cell and number.isdigit() and "does not fit" not in cell:
+                assert f"{number} GPUs (" in cell, cell
+    assert row(told.table, "Llama 3.1 405B")[0].startswith("4 GPUs (TP4)")
+    assert "2 × GeForce RTX 4090 24GB (PP2, memory is tight" in row(told.takes, "Serve one user")[3]
+
+
+def test_what_is_quoted_and_surely_fits_is_taken_first_as_in_the_ranking() -> None:
+    """A 70B model: no machine of several RTX 4090 is quoted; an 8B model needs one of them."""
+    large, small = duel(H100, RTX_4090), duel(H100, RTX_4090, model="llama-3.1-8b")
+    assert row(large.takes, "Serve one user")[0] == "H100 SXM5 80GB"
+    assert any(line.startswith("GeForce RTX 4090 24GB would cost less") for line in large.sentences)
+    assert row(small.takes, "Serve one user")[0] == "GeForce RTX 4090 24GB"
+    assert "times as much but is 1.3 times as fast" in row(small.takes, "Serve one user")[2]
+
+
+# ---------------------------------------------------------------- what binds
+
+
+def test_equal_speeds_are_explained_by_the_engine_s_fixed_time() -> None:
+    """An 8B model in 4 bits: H100 and A100 wait for the engine, RTX 4090 and L40S for their memory."""
+    result = found(model="llama-3.1-8b", concurrency=1)
+    waits = {
+        gpu: recommend_text.waits(one) for gpu in (H100, A100, RTX_4090, L40S) if (one := result.of(gpu))
+    }
+    assert waits == {H100: True, A100: True, RTX_4090: False, L40S: False}
+    speeds = {gpu: one.seconds for gpu in (H100, A100) if (one := result.of(gpu))}
+    assert float(speeds[H100].value) == float(speeds[A100].value)  # ty: ignore
+    rows = {cells[0].split(". ")[1]: cells[-1] for cells in recommend_text.rows(result)}
+    assert recommend_text.WAITS in rows["H100 SXM5 80GB"]
+    assert recommend_text.WAITS not in rows["L40S 48GB"]
+    told = duel(H100, A100, L40S)
+    cells = row(told.table, "Llama 3.1 8B Instruct: one user")
+    assert [recommend_text.WAITS in cell for cell in cells] == [True, True, False]
+    assert any("equally fast, because the engine's fixed time" in line for line in told.sentences)
+
+
+def test_an_answer_that_the_engine_binds_says_so_and_names_the_cheapest_of_those_tied() -> None:
+    result = found(model="llama-3.2-1b", weight_format="bf16", objective="fastest")
+    assert "a faster one would write no faster" in said(result)
+    assert "least of them" in said(result)
+    assert result.best is not None
+    assert result.best.gpu != "b200-sxm-180gb", "a rounding decided between cards that are equally fast"
+
+
+def test_with_many_users_the_card_binds() -> None:
+    result = found(model="llama-3.1-8b", concurrency=256)
+    assert not any(recommend_text.waits(one) for one in result.ranked if one.gpu in (H100, A100))
+
+
+# ---------------------------------------------------------------- prices
+
+
+def test_one_quote_or_an_old_one_is_marked_in_the_first_sentence_and_a_firmer_answer_named() -> None:
+    for fields in ({}, {"concurrency": 20}):
+        result = found(**fields)
+        assert result.best is not None
+        assert price_load.thin(result.best.rent)
+        assert f"(its price is {price_load.thin(result.best.rent)})" in recommend_text.headline(result)
+        assert "among GPUs with several quotes of the last 120 days" in said(result)
+
+
+def test_a_price_of_the_reader_s_own_or_of_several_recent_quotes_is_not_marked() -> None:
+    assert price_load.thin(price_load.rent(Scenario(), H100, TODAY)) == ""
+    assert price_load.thin(price_load.rent(Scenario(), "rtx-5090-32gb", TODAY)).startswith("one quote")
+    own = Scenario(price_edits=(("rtx-5090-32gb", 0.5),))
+    assert price_load.thin(price_load.rent(own, "rtx-5090-32gb", TODAY)) == ""
+    assert price_load.thin(price_load.rent(Scenario(price_basis="own"), "rtx-5090-32gb", TODAY)) == ""
+
+
+# ---------------------------------------------------------------- switch points and presets
+
+
+def test_a_window_between_two_tied_setups_of_one_card_is_one_sentence() -> None:
+    """The platform team's answer holds for a few users only, and ties with what comes first around it."""
+    text = said(recommend(Scenario.model_validate({**PUT_BACK, **PRESETS["platform"].fields}), TODAY))
+    assert "B300 SXM (HGX/DGX) 288GB comes first with 192 users or fewer (3 of them)" in text
+    assert "they are tied here, so the number of users does not decide" in text
+
+
+def test_fastest_within_a_budget_says_what_less_money_buys() -> None:
+    result = recommend(Scenario.model_validate({**PUT_BACK, **PRESETS["researcher"].fields}), TODAY)
+    best = result.best
+    assert best is not None
+    assert best.usd is not None
+    assert f"with less than ${float(best.usd.value):.2f} in all to spend" in said(result).lower()
+    poorer = recommend(
+        result.scenario.model_copy(update={"cost_ceiling": float(best.usd.value) * 0.99}), TODAY
+    ).best
+    assert poorer is not None
+    assert f"to spend it is {recommend_text.setup(poorer)}" in said(result)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_sentences_of_presets_hold_no_slip(name: str) -> None:
+    text = said(recommend(Scenario.model_validate({**PUT_BACK, **PRESETS[name].fields}), TODAY))
+    for slip in (
+        " in as released",
+        "copies of 1 ×",
+        " of the time of",
+        "takes 1.00",
+        "nan ",
+        ") (",
+        "your constraints",
+    ):
+        assert slip not in text, slip
+    assert "**What would change it.**" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "gpu", "reason"),
+    [
+        ({"place": "workstation"}, H100, "not for a workstation"),
+        ({"need_mig": True}, L40S, "no MIG"),
+        ({"need_nvlink": True}, RTX_4090, "no fast link between GPUs"),
+        ({"maker": "amd"}, A100, "another vendor"),
+        ({"place": "datacentre", "need_mig": True}, RTX_4090, "not for a data centre, no MIG"),
+    ],
+    ids=str,
+)
+def test_a_card_that_is_not_wanted_is_told_why(fields: dict[str, Any], gpu: str, reason: str) -> None:
+    one = found(concurrency=20, **fields).of(gpu)
+    assert one is not None
+    assert one.reason == reason
+
+
+# ---------------------------------------------------------------- slices
+
+
+def test_a_duel_shows_real_slices_and_which_holds_the_model() -> None:
+    """NVIDIA's guide: an H100 80GB is cut into at most 7 × 1g.10gb; an L40S cannot be cut."""
+    told = duel(H100, L40S, model="llama-3.1-8b", weight_format="awq-int4", max_model_len=4096).table
+    h100, l40s = row(told, "MIG slices")
+    assert h100.startswith("7 × 1g.10gb (9.75 GiB)")
+    assert all(one.name in h100 for one in mig.cards()[H100].slices)
+    assert l40s == "cannot be cut"
+    assert row(told, "Smallest slice for one user of Llama 3.1 8B") == ["1g.10gb, 7 at once", "cannot be cut"]
+    assert any("#h100-mig-profiles" in note for note in told["notes"])
+
+
+def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> None:
+    for model, fmt in (("llama-3.1-8b", "bf16"), ("qwen2.5-32b", "awq-int4"), ("llama-3.3-70b", "awq-int4")):
+        s = Scenario(model=model, weight_format=fmt)
+        assert workload.load(s)
+        for gpu in (H100, A100, "h200-sxm-141gb", "a30-24gb"):
+            rows = recommend_views.slice_rows(s, (gpu,))
+            text = recommend_views.holds(s, gpu)
+            able = [one for one in rows if one.fits]
+            if not able:
+                assert text.startswith("none: even ")
+                continue
+            name = text.split(",")[0]
+            size = next(one.memory_bytes for one in rows if one.name == name)
+            assert size == min(one.memory_bytes for one in able)
