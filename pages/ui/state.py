@@ -36,6 +36,7 @@ _READ = "_link_read"
 _TOLD = "_link_told"
 _KNOWN = "_link_addresses"
 _TEXTS = "_link_texts"
+_DRAWN = "_link_inputs"
 _GIVEN = "_link_given"
 _SETTLING = "_controls_settling"
 _MOST_KNOWN = 64  # addresses; a browser is a few behind at most
@@ -57,7 +58,8 @@ class _Read:
 
 def _address() -> dict[str, str]:
     """The link's parameters as they stand in the address; the last of repeated ones."""
-    return {name: st.query_params.get(name, "") for name in link.PARAMS}
+    given = st.query_params.to_dict()
+    return {name: given.get(name, "") for name in link.PARAMS}
 
 
 def _went_back_or_forward() -> bool:
@@ -96,12 +98,18 @@ def _draw_owners(address: Mapping[str, str], texts: Mapping[str, str]) -> None:
 
     Always in the same place: an input that moves is forgotten by the browser, and with it the parameter. The
     key of every one is kept as ordinary state, because Streamlit writes a value to the address only if the
-    key was there before.
+    key was there before; it takes the key away only with an input that it has seen.
     """
+    first = _DRAWN not in st.session_state
+    drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
     with st.container(key=_OWNERS):
         for name, text in texts.items():
-            st.session_state[name] = text
-            if text or address[name]:
+            needed = bool(text or address[name])
+            if needed:
+                drawn.add(name)
+            if first or name in drawn:
+                st.session_state[name] = text
+            if needed:
                 st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -70,9 +71,10 @@ def sentence(rows: pd.DataFrame) -> str:
 def chart(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any] | None:
     """Count against year of the rows that state a number; None where none does."""
     counted = rows[rows["count"].notna()]
+    columns = (counted[name].tolist() for name in ("year", "count", "status", "purpose", "what", "who"))
     points = [
-        Point(int(row["year"]), int(row["count"]), str(row["status"]), _short(row))
-        for row in counted.to_dict("records")
+        Point(int(year), int(count), str(status), _short(purpose, what, who))
+        for year, count, status, purpose, what, who in zip(*columns, strict=True)
     ]
     years = sorted((scenario.use_since, scenario.use_until))
     first = min([years[0], *(point.year for point in points)])
@@ -81,7 +83,16 @@ def chart(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any] | None:
 
 def cards(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Every row as a card: texts, and addresses that are https or our own Fit page."""
-    return [_card(row) for row in rows.astype(object).where(rows.notna(), None).to_dict("records")]
+    every = _cards()
+    return [every[name] for name in rows.index]
+
+
+@cache
+def _cards() -> dict[Any, dict[str, Any]]:
+    """The cards of all rows by the table's index; no filter changes one."""
+    frame = use_case_frame()
+    plain = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return {name: _card(row) for name, row in zip(frame.index, plain, strict=True)}
 
 
 def _card(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,7 +159,7 @@ def source_name(url: str) -> str:
     return host
 
 
-def _short(row: Mapping[Any, Any]) -> str:
+def _short(purpose: str, what: str, who: str) -> str:
     """A system of science goes by its own name, others by who has it."""
-    name = row["what"] if row["purpose"] == "science" else row["who"].split(" / ")[0]
+    name = what if purpose == "science" else who.split(" / ")[0]
     return str(name).split(" (")[0].split(",")[0].split(" - ")[0]

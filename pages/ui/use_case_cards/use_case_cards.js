@@ -13,8 +13,8 @@ const address = (parent, [name, url], attributes = {}) => {
   return make("a", parent, { href: url, ...attributes }, name);
 };
 
-function card(list, one) {
-  const item = make("li", list, { "data-sure": SURE.includes(one.status) ? "yes" : "no" });
+function card(one) {
+  const item = make("li", document.createDocumentFragment(), { "data-sure": SURE.includes(one.status) ? "yes" : "no" });
   make("h3", item, {}, one.who);
   make("p", item, {}, one.what);
   make("p", item, { class: "gpus" }, one.gpus);
@@ -29,14 +29,19 @@ function card(list, one) {
   for (const source of one.sources) address(links, source, { target: "_blank", rel: "noopener noreferrer" });
   address(make("p", end, { "data-fit": "" }), one.fit);
   make("p", end, { class: "fitnote" }, one.fitNote);
+  return item;
 }
 
-const memory = new WeakMap(); // the list -> what it shows
+// A card that was shown before is shown again, not built again: a press on a filter changes no card.
+const memory = new WeakMap(); // the list -> its cards by what they show
 export default function ({ parentElement, data }) {
   const list = parentElement.querySelector(".cards");
-  const shown = JSON.stringify(data.cards);
-  if (memory.get(list) === shown) return;
-  memory.set(list, shown);
-  list.replaceChildren();
-  for (const one of data.cards) card(list, one);
+  const known = memory.get(list) ?? new Map();
+  memory.set(list, known);
+  const shown = data.cards.map((one) => {
+    const key = JSON.stringify(one);
+    if (!known.has(key)) known.set(key, card(one));
+    return known.get(key);
+  });
+  if (shown.length !== list.children.length || shown.some((item, i) => item !== list.children[i])) list.replaceChildren(...shown);
 }
