@@ -1,12 +1,11 @@
-"""The controls of the Cost page: model, method and payment in the sidebar, task and presets on the page."""
+"""The sidebar of the Cost page: model, method and payment. What else is asked stands on the page itself."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from calculators.scenario import Scenario
-from pages.ui import controls, cost_text, price_load, state, training_controls
-from pages.ui.cost_presets import PRESETS, PUT_BACK
+from pages.ui import controls, price_load, state, training_controls
 from pages.ui.training_load import METHOD_NAMES
 
 
@@ -80,43 +79,3 @@ def _money(scenario: Scenario) -> None:
             500.0,
             help="A purchase price is of the card alone unless its kind says otherwise.",
         )
-
-
-# ---------------------------------------------------------------- on the page
-
-
-def use_preset(name: str) -> None:
-    """Fill the fields of a preset. A callback."""
-    state.put(**{**PUT_BACK, **PRESETS[name].fields})
-
-
-def top(scenario: Scenario) -> None:
-    """The task, the presets, and for serving what counts as cheap."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="cost-top"):
-        state.control(
-            st.segmented_control,
-            "Task",
-            "task",
-            options=list(training_controls.TASKS),
-            format_func=training_controls.TASKS.__getitem__,
-            required=True,
-        )
-        if scenario.task == "serve":
-            state.control(
-                st.segmented_control,
-                "Cheapest by",
-                "cost_view",
-                options=list(cost_text.VIEWS),
-                format_func=cost_text.VIEWS.__getitem__,
-                required=True,
-            )
-    with st.container(horizontal=True, key="cost-presets"):
-        for name, preset in PRESETS.items():
-            st.button(
-                preset.label,
-                key=f"preset-{name}",
-                help=preset.help,
-                on_click=use_preset,
-                args=(name,),
-                icon=":material/bolt:",
-            )

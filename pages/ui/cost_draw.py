@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from calculators.scenario import Scenario
 from pages.ui import (
     catalogue,
     cost_buy,
@@ -48,6 +49,12 @@ def type_number(field: str, value: float | None) -> None:
         _refuse()
 
 
+def press(row: str, choice: str) -> None:
+    """A button was pressed: a task, a view or a preset. A callback."""
+    if fields := cost_fields.pressed(row, choice):
+        state.put(**fields)
+
+
 def _refuse() -> None:
     """Something was typed that is not taken: the browser must be told again what is held."""
     st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
@@ -66,20 +73,31 @@ def verdict(costs: Costs) -> None:
     st.markdown("\n".join((f"### {first}\n", *(f"- {line}" for line in rest))))
 
 
-def report(costs: Costs, today: date) -> None:
-    """Every GPU that does the work, people's time, rent or buy, and one GPU in detail."""
-    s = costs.scenario
-    rows = cost_rows.rows(costs)
-    option = _chosen(costs)
+def report(scenario: Scenario, costs: Costs | None, today: date) -> None:
+    """What is asked, every GPU that does the work, people's time, rent or buy, and one GPU in detail.
+
+    Without `costs`, which a refused scenario has none of, what is asked alone.
+    """
     data: dict[str, Any] = {
         "refused": st.session_state.get(_REFUSED, 0),
-        "groups": cost_fields.groups(s),
-        "lead": cost_buy.headline(costs),
+        "rows": cost_fields.rows(scenario),
+        "groups": cost_fields.groups(scenario),
+        "lead": "",
         "rent": None,
         "buy": None,
         "terms": None,
         "quotes": None,
     }
+    if costs is not None:
+        data |= _answer(costs, today)
+    cost_report.draw(data, Typed(edit_price, show, type_number, press))
+
+
+def _answer(costs: Costs, today: date) -> dict[str, Any]:
+    s = costs.scenario
+    rows = cost_rows.rows(costs)
+    option = _chosen(costs)
+    data: dict[str, Any] = {"lead": cost_buy.headline(costs)}
     if rows:
         data["rent"] = price_table(
             "Cheapest first. Type over a price to use your own, empty it to have the quotes back; the link "
@@ -102,7 +120,7 @@ def report(costs: Costs, today: date) -> None:
     if option is not None:
         data["terms"] = _terms(costs, option)
         data["quotes"] = _quotes(option, today)
-    cost_report.draw(data, Typed(edit_price, show, type_number))
+    return data
 
 
 def _terms(costs: Costs, option: Option) -> dict[str, Any]:

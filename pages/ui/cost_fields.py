@@ -1,4 +1,4 @@
-"""The numbers that the Cost page asks for under its verdict, and how each is shown and taken."""
+"""What the Cost page asks for under its verdict, and how each is shown and taken."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 from calculators.scenario import Scenario
 from pages.ui import link
+from pages.ui.cost_presets import PRESETS, PUT_BACK
+from pages.ui.cost_text import VIEWS
+from pages.ui.training_controls import TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,35 @@ PEOPLE: Mapping[str, Asked] = {
 }
 _TITLES = {"serve": "The load", "finetune": "The fine-tune", "train": "The run"}
 _LOST = "Time that people lose on a card too small: nobody can estimate it for you"
+
+
+def rows(scenario: Scenario) -> list[dict[str, Any]]:
+    """The rows of buttons: the task, for serving what counts as cheap, and the presets."""
+    views = VIEWS if scenario.task == "serve" else {}
+    return [
+        {"name": "task", "options": _options(TASKS), "chosen": scenario.task},
+        {"name": "view", "options": _options(views), "chosen": scenario.cost_view},
+        {
+            "name": "preset",
+            "options": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
+            "chosen": None,
+        },
+    ]
+
+
+def _options(names: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"id": name, "label": label} for name, label in names.items()]
+
+
+def pressed(row: str, choice: str) -> dict[str, Any]:
+    """The fields of the Scenario that a button changes; nothing when it is not one of the page's."""
+    if row == "preset" and choice in PRESETS:
+        return {**PUT_BACK, **PRESETS[choice].fields}
+    if row == "task" and choice in TASKS:
+        return {"task": choice}
+    if row == "view" and choice in VIEWS:
+        return {"cost_view": choice}
+    return {}
 
 
 def groups(scenario: Scenario) -> list[dict[str, Any]]:

@@ -44,21 +44,43 @@ def test_the_verdict_comes_first(query: dict[str, str], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_fills_fields_that_stay_open_to_change(name: str) -> None:
-    app = opened(users="3", tier="own", busy="0.5", seq="64", samples="1", tokens="1", opt="sgd", util="0.5")
-    app.button(key=f"preset-{name}").click().run()
+def test_a_preset_fills_fields_that_stay_open_to_change(put: dict[str, Any], name: str) -> None:
+    cost_draw.press("preset", name)
+    assert put == {**PUT_BACK, **PRESETS[name].fields}
+    app = opened(**link.encode(Scenario(**put)))
     assert not app.exception
+    assert not app.warning
     assert "no GPU" not in verdict(app)
-    query = {
-        key: [text] if isinstance(text := app.query_params[key], str) else text for key in app.query_params
-    }
-    scenario, notices = link.parse(query, catalogue.known())
-    assert not notices
-    for field, value in {**PUT_BACK, **PRESETS[name].fields}.items():
-        assert getattr(scenario, field) == value, field
     drawn = {w.key for w in (*app.number_input, *app.selectbox, *app.get("button_group"))}
-    on_the_page = {f"ui-{field}" for field in (*cost_fields.WORK[scenario.task], *cost_fields.PEOPLE)}
+    asked = {*cost_fields.WORK[PRESETS[name].fields["task"]], *cost_fields.PEOPLE, "task"}
+    on_the_page = {f"ui-{field}" for field in asked}
     assert {f"ui-{field}" for field in set(PRESETS[name].fields) - {"gpus"}} <= drawn | on_the_page
+
+
+@pytest.mark.parametrize(
+    ("pressed", "kept"),
+    [
+        (("task", "train"), {"task": "train"}),
+        (("task", "sell"), {}),
+        (("view", "tokens"), {"cost_view": "tokens"}),
+        (("view", "total"), {}),
+        (("preset", "nope"), {}),
+        (("model", "serve"), {}),
+    ],
+    ids=str,
+)
+def test_a_pressed_button_changes_its_field(
+    put: dict[str, Any], pressed: tuple[str, str], kept: dict[str, Any]
+) -> None:
+    cost_draw.press(*pressed)
+    assert put == kept
+
+
+def test_only_serving_asks_what_counts_as_cheap() -> None:
+    for task, views in (("serve", ["month", "tokens"]), ("train", []), ("finetune", [])):
+        by_name = {row["name"]: row for row in cost_fields.rows(Scenario(task=task))}
+        assert [option["id"] for option in by_name["view"]["options"]] == views
+        assert by_name["task"]["chosen"] == task
 
 
 def test_presets_are_sound() -> None:

@@ -66,11 +66,14 @@ def price_table(
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What the reader did: `edit` a price (table, GPU, USD or None), `choose` a GPU, `type` a number."""
+    """What the reader did: `edit` a price (table, GPU, USD or None), `choose` a GPU, `type` a number, `press`
+    a button of a row (row, id).
+    """
 
     edit: Callable[[str, str, float | None], None]
     choose: Callable[[str], None]
     type: Callable[[str, float | None], None]
+    press: Callable[[str, str], None]
 
 
 def _number(told: Mapping[str, Any]) -> float | None:
@@ -103,10 +106,15 @@ def draw(data: Mapping[str, Any], typed: Typed) -> None:
         if gpu := told("chosen").get("gpu"):
             typed.choose(str(gpu))
 
+    def pressed() -> None:
+        one = told("pressed")
+        typed.press(str(one.get("name")), str(one.get("id")))
+
     _component(
         key=KEY,
         data=data,
         on_edited_change=edited,
         on_entered_change=entered,
         on_chosen_change=chosen,
+        on_pressed_change=pressed,
     )

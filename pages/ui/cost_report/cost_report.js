@@ -1,10 +1,11 @@
-// What stands below the verdict: prices to type over, people's time, rent or buy, formulas, quotes.
+// What stands below the verdict: the question, prices to type over, people's time, rent or buy, formulas, quotes.
 const memory = new WeakMap();
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".cost");
   const kept = memory.get(root) ?? { rent: { all: false }, buy: { all: false } };
   memory.set(root, kept);
+  for (const { name, options, chosen } of data.rows) pressed(root.querySelector(`[data-row="${name}"]`), options, chosen, (id) => setTriggerValue("pressed", { name, id }));
   for (const name of ["rent", "buy"]) {
     const frame = root.querySelector(`[data-prices="${name}"]`);
     frame.hidden = !data[name];
@@ -26,6 +27,18 @@ export default function ({ parentElement, data, setTriggerValue }) {
   }
 }
 
+// One of several, or a row of buttons where nothing stays chosen.
+function pressed(place, options, chosen, tell) {
+  place.hidden = options.length === 0;
+  lines(place, options.length, () => make("button", place, { type: "button" })).forEach((button, i) => {
+    const { id, label, help } = options[i];
+    write(button, label);
+    attribute(button, "title", help ?? "");
+    if (chosen !== null) attribute(button, "aria-pressed", id === chosen);
+    button.onclick = () => tell(id);
+  });
+}
+
 function numbers(set, { legend, fields }, tell) {
   write(set.querySelector("legend"), legend);
   while (set.children.length > fields.length + 1) set.lastChild.remove();
@@ -38,9 +51,11 @@ function numbers(set, { legend, fields }, tell) {
     const box = set.children[k + 1];
     const input = box.querySelector("input");
     write(box.querySelector("span"), label);
-    input.placeholder = empty;
-    if (input.dataset.field !== field) delete input.dataset.told;
-    input.dataset.field = field;
+    attribute(input, "placeholder", empty);
+    if (input.dataset.field !== field) {
+      delete input.dataset.told;
+      input.dataset.field = field;
+    }
     holds(input, value, () => tell(field, input.value));
   });
 }

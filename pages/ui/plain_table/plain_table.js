@@ -34,6 +34,7 @@ function plainTable(root, data) {
     });
   });
   const list = root.querySelector("ul");
-  list.hidden = data.notes.length === 0;
+  const bare = data.notes.length === 0;
+  if (list.hidden !== bare) list.hidden = bare;
   lines(list, data.notes.length, () => make("li", list)).forEach((item, i) => write(item, data.notes[i]));
 }
