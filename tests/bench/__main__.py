@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from tests.browser.server import CHROMIUM_ARGS, chromium_path, running
 
@@ -49,12 +49,13 @@ def settle(page: Page) -> None:
     page.wait_for_function(IDLE, arg=QUIET_MS, timeout=60_000)
 
 
-def release_ms(page: Page, press: Callable[[], None]) -> float:
-    """From the release of a control to the last change it causes [ms]."""
+def release_ms(page: Page, steps: Iterator[None]) -> float:
+    """From the release of a control to the last change it causes [ms]. Before their yield `steps` get ready."""
     page.evaluate(WATCH)
+    next(steps)
     settle(page)
     start = page.evaluate("performance.now()")
-    press()
+    next(steps, None)
     page.wait_for_function("start => window.lastChange > start + 1", arg=start, timeout=60_000)
     settle(page)
     return page.evaluate("window.lastChange") - start
@@ -128,14 +129,15 @@ def drag(page: Page, selector: str, seconds: float = 2.0) -> dict[str, float]:
     }
 
 
-Press = Callable[[Page, int], None]
+Press = Callable[[Page, int], Iterator[None]]  # gets ready, yields once, lets go
 
 
 def arrows(selector: str) -> Press:
     """A slider one stop to the left, then to the right, by keyboard."""
 
-    def press(page: Page, turn: int) -> None:
+    def press(page: Page, turn: int) -> Iterator[None]:
         page.locator(selector).first.focus()
+        yield
         page.keyboard.press("ArrowRight" if turn % 2 else "ArrowLeft")
 
     return press
@@ -144,10 +146,27 @@ def arrows(selector: str) -> Press:
 def typed(label: str, *values: str) -> Press:
     """One number, then another, by Enter."""
 
-    def press(page: Page, turn: int) -> None:
-        box = page.get_by_role("spinbutton", name=label).first
-        box.fill(values[turn % 2])
-        box.press("Enter")
+    def press(page: Page, turn: int) -> Iterator[None]:
+        page.get_by_role("spinbutton", name=label).first.fill(values[turn % 2])
+        yield
+        page.keyboard.press("Enter")
+
+    return press
+
+
+def _let_go(control: Locator) -> Iterator[None]:
+    """The pointer goes down on a control, then up."""
+    control.hover()
+    control.page.mouse.down()
+    yield
+    control.page.mouse.up()
+
+
+def buttons(*names: str) -> Press:
+    """One of two buttons, then the other."""
+
+    def press(page: Page, turn: int) -> Iterator[None]:
+        yield from _let_go(page.get_by_role("button", name=names[turn % 2], exact=True).first)
 
     return press
 
@@ -155,8 +174,8 @@ def typed(label: str, *values: str) -> Press:
 def toggled(name: str) -> Press:
     """One filter on, then off."""
 
-    def press(page: Page, turn: int) -> None:
-        page.locator("fieldset").get_by_role("button", name=name, exact=True).click()
+    def press(page: Page, turn: int) -> Iterator[None]:
+        yield from _let_go(page.locator("fieldset").get_by_role("button", name=name, exact=True))
 
     return press
 
@@ -164,27 +183,30 @@ def toggled(name: str) -> Press:
 def choices(*names: str) -> Press:
     """One of two buttons of a group, then the other."""
 
-    def press(page: Page, turn: int) -> None:
-        page.get_by_role("radio", name=names[turn % 2], exact=True).first.click()
+    def press(page: Page, turn: int) -> Iterator[None]:
+        yield from _let_go(page.get_by_role("radio", name=names[turn % 2], exact=True).first)
 
     return press
 
 
 SCRUBBER = "input[type=range][data-scrubber]"
-CHART = ".js-plotly-plot .main-svg"
+CHART = ".chart"
+COSTS, RANKING = ".st-key-cost-report table", ".st-key-recommend-report table"
 FLOOR_SLIDER = "input[type=range]"
 # page: (address, what must be seen first, what is pressed)
 PAGES: dict[str, tuple[str, str, Press]] = {
     "fit": ("/", SCRUBBER, arrows(SCRUBBER)),
     "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER)),
     "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER)),
+    "fit, sidebar": ("/", SCRUBBER, typed("GPUs of each kind", "2", "1")),
+    "fine-tune, sidebar": ("/?task=finetune", SCRUBBER, choices("LoRA", "QLoRA")),
+    "train, sidebar": ("/?task=train", SCRUBBER, typed("Micro-batch", "2", "1")),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
-    "cost": ("/cost?users=20", ".st-key-cost-report table", typed("users at once", "21", "20")),
-    "recommend": (
-        "/recommend?users=20",
-        ".st-key-recommend-report table",
-        typed("users at once", "21", "20"),
-    ),
+    "cost": ("/cost?users=20", COSTS, typed("users at once", "21", "20")),
+    "cost, price": ("/cost?users=20", COSTS, typed("Price of an hour of H100 SXM5 80GB", "2.5", "2.6")),
+    "cost, view": ("/cost?users=20", COSTS, buttons("A million tokens", "A month")),
+    "recommend": ("/recommend?users=20", RANKING, typed("users at once", "21", "20")),
+    "recommend, view": ("/recommend?users=20", RANKING, buttons("Duel", "Which to take")),
     "use cases": ("/use_cases", ".cards > li", toggled("trained")),
     "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
     "accuracy": ("/accuracy?off=gpu", CHART, choices("By engine", "By GPU")),
@@ -202,8 +224,8 @@ def release(browser: Browser, app_url: str, floor_url: str, name: str, runs: int
             page.locator(seen).first.wait_for(state="attached", timeout=60_000)
             page.wait_for_timeout(2000)  # the heavy views follow the first sight
         for turn in range(runs):
-            times["app"].append(release_ms(app, lambda: press(app, turn)))  # noqa: B023
-            times["floor"].append(release_ms(floor, lambda: floor_press(floor, turn)))  # noqa: B023
+            times["app"].append(release_ms(app, press(app, turn)))
+            times["floor"].append(release_ms(floor, floor_press(floor, turn)))
     medians = {
         kind: statistics.median(values[2:]) for kind, values in times.items()
     }  # the first ones warm up
