@@ -50,7 +50,7 @@ def settle(page: Page) -> None:
 
 
 def release_ms(page: Page, steps: Iterator[None]) -> float:
-    """From the release of a control to the last change it causes [ms]. Before their yield `steps` get ready."""
+    """From a control's release to the last change it causes [ms]; before their yield `steps` get ready."""
     page.evaluate(WATCH)
     next(steps)
     settle(page)
