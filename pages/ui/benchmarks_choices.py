@@ -41,15 +41,23 @@ LLAMACPP, INFERENCE, TRAINING = LANES
 
 @cache
 def results(lane: str) -> pd.DataFrame:
-    """Every result of a lane, with the spelling of each filtered name in a link. Do not change it."""
+    """Every result of a lane, with the spelling of each filtered name in a link. Do not change it.
+
+    Texts are plain objects: the page goes through them one by one, which Arrow's strings make slow.
+    """
     if lane == LLAMACPP:
-        return data.llamacpp_frame()
+        return _plain(data.llamacpp_frame())
     frame = data.inference_frame() if lane == INFERENCE else data.training_frame()
     names = ["round", "benchmark", "submitter", "availability"] + ["scenario"] * (lane == INFERENCE)
     for name in names:
         spelled = {text: data.slug(text) for text in frame[name].unique()}
-        frame[f"{name}_key"] = frame[name].map(spelled).astype("string")
-    return frame
+        frame[f"{name}_key"] = frame[name].map(spelled)
+    return _plain(frame)
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    texts = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.StringDtype)]
+    return frame.astype(dict.fromkeys(texts, object))
 
 
 @cache

@@ -15,14 +15,13 @@ from typing import Final
 import pandas as pd
 
 from gpu_data.accuracy import accuracy_frame
-from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP
+from pages.ui.benchmarks_choices import INFERENCE, LLAMACPP, results
 from pages.ui.benchmarks_mlperf import estimate as mlperf_estimate
 from pages.ui.compare_select import floats
 from pages.ui.figures_benchmarks import Estimate
 
 SPEEDS: Final = ("tokens_per_s", "prompt_tokens_per_s")
-
-
+ASKED: Final = ("gpu_id", "n_gpus", "benchmark", "scenario", "unit", "weight_dtype", "software")
 TRAINING_REASON: Final = "results do not say the number format and how the model was split over the GPUs"
 
 
@@ -54,8 +53,14 @@ def reasons(lane: str, rows: pd.DataFrame) -> Mapping[str, int]:
 
 
 def _mlperf(rows: pd.DataFrame) -> list[Estimate | str]:
-    columns = rows[["gpu_id", "n_gpus", "benchmark", "scenario", "unit", "weight_dtype", "software"]]
-    return [mlperf_estimate(*cells) for cells in columns.itertuples(index=False, name=None)]
+    return [_of_result(place) for place in rows.index]
+
+
+@cache
+def _of_result(place: int) -> Estimate | str:
+    """The estimate beside one result of MLPerf Inference, by its index in the table of results."""
+    row = results(INFERENCE).loc[place]
+    return mlperf_estimate(*(row[name] for name in ASKED))
 
 
 @cache

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from calculators.scenario import Scenario
 from pages.ui.benchmarks_choices import ANY, INFERENCE, LLAMACPP, results, rounds
@@ -40,60 +43,76 @@ def select(scenario: Scenario) -> Selected:
 
 
 def _llamacpp(scenario: Scenario) -> Selected:
-    frame = results(LLAMACPP)
-    choices = (
+    question = (
         ("model_key", scenario.bench_model),
         ("format_key", scenario.bench_format),
         ("test_key", scenario.bench_test),
     )
-    scope = frame
-    for column, value in choices:
-        if value != ANY:
-            scope = _among(scope, column, (value,))
+    scope = _asked(LLAMACPP, question)
     doubtful = (scope["trust"] == UNVERIFIED).to_numpy(dtype=bool)
     hidden = 0 if scenario.unverified else int(doubtful.sum())
     if hidden:
         scope = scope[~doubtful]
-    rows = _common(scope, scenario, scenario.bench_gpu_count)
-    one = all(value != ANY for _, value in choices)
-    return Selected(LLAMACPP, rows, scope, len(frame), one, hidden_unverified=hidden)
+    rows = scope[_common(scope, scenario, scenario.bench_gpu_count)]
+    total = len(results(LLAMACPP))
+    return Selected(LLAMACPP, rows, scope, total, _is_one(question), hidden_unverified=hidden)
 
 
 def _mlperf(scenario: Scenario, lane: str) -> Selected:
-    frame = results(lane)
-    benchmark = scenario.infer_benchmark if lane == INFERENCE else scenario.train_benchmark
-    choices = [("benchmark_key", benchmark)]
     if lane == INFERENCE:
-        choices.append(("scenario_key", scenario.infer_scenario))
-    scope = frame
-    for column, value in choices:
-        if value != ANY:
-            scope = _among(scope, column, (value,))
+        question: tuple[tuple[str, str], ...] = (
+            ("benchmark_key", scenario.infer_benchmark),
+            ("scenario_key", scenario.infer_scenario),
+        )
+    else:
+        question = (("benchmark_key", scenario.train_benchmark),)
+    scope = _asked(lane, question)
     chosen = tuple(key for key in rounds(lane) if key in scenario.mlperf_rounds)
     held = set(scope["round_key"].unique())
     newest = not chosen
     if newest:
         chosen = tuple(key for key in rounds(lane) if key in held)[:1]
-    scope = _among(scope, "round_key", chosen)
-    rows = _common(scope, scenario, scenario.mlperf_gpu_count)
-    rows = _among(rows, "submitter_key", scenario.mlperf_submitters)
-    rows = _among(rows, "category", scenario.mlperf_categories)
-    rows = _among(rows, "availability_key", scenario.mlperf_availability)
-    one = all(value != ANY for _, value in choices)
-    return Selected(lane, rows, scope, len(frame), one, chosen, newest)
+    if chosen:
+        scope = scope[_among(scope, "round_key", chosen)]
+    wanted = _common(scope, scenario, scenario.mlperf_gpu_count)
+    for column, values in (
+        ("submitter_key", scenario.mlperf_submitters),
+        ("category", scenario.mlperf_categories),
+        ("availability_key", scenario.mlperf_availability),
+    ):
+        wanted = wanted & _among(scope, column, values)
+    total = len(results(lane))
+    return Selected(lane, scope[wanted], scope, total, _is_one(question), chosen, newest)
 
 
-def _common(frame: pd.DataFrame, scenario: Scenario, gpu_count: int) -> pd.DataFrame:
+def _is_one(question: tuple[tuple[str, str], ...]) -> bool:
+    return all(value != ANY for _, value in question)
+
+
+@lru_cache(maxsize=256)
+def _asked(lane: str, question: tuple[tuple[str, str], ...]) -> pd.DataFrame:
+    """The results that answer a question, (column, value) each. Do not change it."""
+    frame = results(lane)
+    wanted = np.ones(len(frame), dtype=bool)
+    for column, value in question:
+        if value != ANY:
+            wanted = wanted & _among(frame, column, (value,))
+    return frame[wanted]
+
+
+def _common(frame: pd.DataFrame, scenario: Scenario, gpu_count: int) -> NDArray[np.bool_]:
     """The filters of every lane: kinds of GPU and how many of them."""
-    frame = _among(frame, "gpu_key", scenario.bench_gpus)
+    wanted = _among(frame, "gpu_key", scenario.bench_gpus)
     if gpu_count:
-        frame = frame[(frame["n_gpus"] == gpu_count).to_numpy(dtype=bool, na_value=False)]
-    return frame
+        wanted = wanted & (frame["n_gpus"] == gpu_count).to_numpy(dtype=bool, na_value=False)
+    return wanted
 
 
-def _among(frame: pd.DataFrame, column: str, values: Collection[str]) -> pd.DataFrame:
-    """Rows with one of the values; every row when no value is asked for."""
-    return frame[frame[column].isin(list(values)).to_numpy(dtype=bool)] if values else frame
+def _among(frame: pd.DataFrame, column: str, values: Collection[str]) -> NDArray[np.bool_]:
+    """Which rows have one of the values; every row when no value is asked for."""
+    return (
+        frame[column].isin(list(values)).to_numpy(dtype=bool) if values else np.ones(len(frame), dtype=bool)
+    )
 
 
 def active(scenario: Scenario, lane: str) -> list[str]:

@@ -83,5 +83,7 @@ def _column(column: Column, values: pd.Series) -> dict[str, Any]:
         found["format"] = [style.least, style.most, style.grouped, style.signed, style.after]
         return {**found, "numbers": cells}
     # a table repeats few texts many times: each is sent once
-    places, texts = pd.factorize(values.astype(object).where(values.notna(), None))
-    return {**found, "texts": [str(text) for text in texts], "places": places.tolist()}
+    texts: dict[str, int] = {}
+    cells = zip(values.to_numpy(dtype=object), values.notna().to_numpy(), strict=True)
+    places = [texts.setdefault(str(cell), len(texts)) if there else -1 for cell, there in cells]
+    return {**found, "texts": list(texts), "places": places}
