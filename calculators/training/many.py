@@ -7,7 +7,7 @@ differs; one call of the speed per split and number format serves every kind tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,14 @@ class Many:
     high: NDArray[np.float64]
     fastest: NDArray[np.float64]
     mfu: NDArray[np.float64]
+
+    def at(self, index: int, **size: int) -> Many:
+        """One of the sizes of a run along one axis; `size` is its field of Training with its value."""
+        ways = tuple(way.but(**size) for way in self.options)
+        rest = {
+            one.name: getattr(self, one.name)[..., index] for one in fields(self) if one.name != "options"
+        }
+        return Many(options=ways, **rest)
 
 
 def _parts(report: TrainingReport) -> tuple[object, ...]:

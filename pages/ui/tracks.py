@@ -6,14 +6,15 @@ and puts them into sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from calculators import memory
-from calculators.scenario import MAX_CONCURRENCY, MAX_MODEL_LEN
+from calculators.scenario import MAX_CONCURRENCY, MAX_MODEL_LEN, Scenario
 from pages.ui import words, workload
 
 CONTEXT_STOPS = (
@@ -45,6 +46,7 @@ USER_STOPS = (
     768,
     MAX_CONCURRENCY,
 )
+KEPT = 128  # scenarios: readers go back and forth
 PARTS = ("Weights", "KV cache", "Activations", "Overhead")
 HEADROOM_OF_SCALE = (
     1.3  # the bars' scale reaches past the largest capacity, so that what does not fit is seen
@@ -65,14 +67,6 @@ class Column:
     headroom: np.ndarray
     verdict: np.ndarray  # 0 does not fit, 1 tight, 2 fits
     refused: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The longest context at the users chosen [tokens], and the most users at the context chosen."""
-
-    tokens: int
-    users: int
 
 
 def with_stop(stops: Sequence[int], value: int) -> tuple[int, ...]:
@@ -119,17 +113,18 @@ def columns_of(
     return [found[gpu.id] for gpu in gpus]
 
 
-def limits_of(load: workload.Workload, gpus: Sequence[workload.PinnedGpu]) -> dict[str, Limits]:
-    """How far each GPU goes along either scrubber."""
-    found: dict[str, Limits] = {}
+def limits_of(
+    load: workload.Workload,
+    gpus: Sequence[workload.PinnedGpu],
+    largest: Callable[[memory.Deployment], Any],
+) -> dict[str, int]:
+    """The largest value of one scrubber that surely fits on each GPU, as `largest` finds it; 0 for none."""
+    found: dict[str, int] = {}
     for group in load.alike(gpus):
         deployment = load.deployment(group)
-        if isinstance(deployment, str):
-            continue
-        tokens = np.broadcast_to(memory.max_model_len_that_fits(deployment), len(group))
-        users = np.broadcast_to(memory.max_concurrency_that_fits(deployment), len(group))
-        for i, gpu in enumerate(group):
-            found[gpu.id] = Limits(int(tokens[i]), int(users[i]))
+        if not isinstance(deployment, str):
+            values = np.broadcast_to(largest(deployment), len(group)).tolist()
+            found |= {gpu.id: value for gpu, value in zip(group, values, strict=True)}
     return found
 
 
@@ -251,22 +246,18 @@ def track(
     exact: str,
     step: int,
     stops: tuple[int, ...],
-    current: int,
     noun: str,
     reach: Mapping[str, str],
-    reach_here: Mapping[str, str],
-    each: Sequence[str],
+    each: str,
     ticks: Sequence[int],
     remark: str = "",
 ) -> dict[str, Any]:
-    """One scrubber's whole track, ready to be looked up.
+    """One scrubber's whole track, ready to be looked up; it is the same wherever the scrubber stands.
 
-    `reach` says how far each GPU goes along this scrubber, `reach_here` along both from the current stop;
-    `each` is the sentence's ending at every stop.
+    `reach` says how far each GPU goes along this scrubber; `each` is the ending of its sentences.
     """
     every = range(len(stops))
-    here = stops.index(current)
-    sentences = [sentence(load, columns, i, reach, each[i]) for i in every]
+    sentences = [sentence(load, columns, i, reach, each) for i in every]
     texts = [words.count(value, noun) for value in stops]
     found = zones(columns, len(stops))
     return {
@@ -277,7 +268,6 @@ def track(
         "most": stops[-1],
         "stops": list(stops),
         "texts": texts,
-        "index": here,
         "ticks": list(_ticks(stops, ticks)),
         "zones": found if columns else [],
         "note": (zone_words(found, texts, len(columns) > 1) if columns else "") + remark,
@@ -289,7 +279,7 @@ def track(
         "reserved": _gib_by_stop([c.reserved for c in columns], len(stops)),
         "verdicts": [[0 if c.refused else int(c.verdict[i]) for c in columns] for i in every],
         "said": [[_said(c, i) for c in columns] for i in every],
-        "more": [[_more(c, i, reach_here if i == here else reach) for c in columns] for i in every],
+        "more": [[_more(c, i, reach) for c in columns] for i in every],
     }
 
 
@@ -315,6 +305,79 @@ def _more(c: Column, stop: int, reach: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Along:
+    """One scrubber: GPUs along its stops, the largest value that surely fits on each, in words, its track."""
+
+    stops: tuple[int, ...]
+    columns: tuple[Column, ...]
+    limits: Mapping[str, int]
+    reach: Mapping[str, str]
+    track: Mapping[str, Any]
+
+    def at(self, value: int, reach_here: Mapping[str, str]) -> dict[str, Any]:
+        """The track with its scrubber at a value; there `reach_here` says how far each GPU goes."""
+        here = self.stops.index(value)
+        more = list(self.track["more"])
+        more[here] = [_more(column, here, reach_here) for column in self.columns]
+        return {**self.track, "index": here, "more": more}
+
+
+@lru_cache(maxsize=KEPT)
+def _by_tokens(scenario: Scenario, stops: tuple[int, ...]) -> Along:
+    """Along the context, at the scenario's users; its own context plays no part."""
+    load = workload.load(scenario)
+    gpus, users = load.pinned, scenario.concurrency
+    columns = columns_of(load, gpus, np.array(stops, dtype=np.int64), users)
+    limits = limits_of(load, gpus, memory.max_model_len_that_fits)
+    window = load.architecture.max_position_embeddings
+    shortest = {c.gpu.id: int(c.verdict[0]) for c in columns}
+    reach = {gpu: _safe_tokens(limit, shortest[gpu], window) for gpu, limit in limits.items()}
+    found = track(
+        load,
+        columns,
+        label="Context per user (max_model_len)",
+        exact="Context (max_model_len)",
+        step=1024,
+        stops=stops,
+        noun="token",
+        reach=reach,
+        each=f" for each of {users:,} users" if users > 1 else "",
+        ticks=(1024, 4096, 16384, 65536, 262144, MAX_MODEL_LEN),
+        remark=f" The model's own window: {words.count(window, 'token')}." if window else "",
+    )
+    return Along(stops, tuple(columns), limits, reach, found)
+
+
+@lru_cache(maxsize=KEPT)
+def _by_users(scenario: Scenario, stops: tuple[int, ...]) -> Along:
+    """Along the users, at the scenario's context; its own users play no part."""
+    load = workload.load(scenario)
+    gpus, tokens = load.pinned, scenario.max_model_len
+    columns = columns_of(load, gpus, tokens, np.array(stops, dtype=np.int64))
+    limits = limits_of(load, gpus, memory.max_concurrency_that_fits)
+    alone = {c.gpu.id: int(c.verdict[0]) for c in columns}
+    reach = {gpu: _safe_users(limit, alone[gpu]) for gpu, limit in limits.items()}
+    found = track(
+        load,
+        columns,
+        label="Users at once",
+        exact="Users at once",
+        step=1,
+        stops=stops,
+        noun="user",
+        reach=reach,
+        each=f" at {words.count(tokens, 'token')} each",
+        ticks=(1, 4, 16, 64, 256, MAX_CONCURRENCY),
+    )
+    return Along(stops, tuple(columns), limits, reach, found)
+
+
+def without(scenario: Scenario, *fields: str) -> Scenario:
+    """The scenario with some fields back at their defaults: the key of what does not depend on them."""
+    return scenario.model_copy(update={name: Scenario.model_fields[name].default for name in fields})
+
+
+@dataclass(frozen=True, slots=True)
 class Tracks:
     """What the live component takes, and the GPU that its sentence is about."""
 
@@ -326,24 +389,17 @@ def build(load: workload.Workload) -> Tracks:
     """Both tracks, and what does not change along them."""
     gpus, scenario = load.pinned, load.scenario
     tokens, users = scenario.max_model_len, scenario.concurrency
-    token_stops, user_stops = with_stop(CONTEXT_STOPS, tokens), with_stop(USER_STOPS, users)
-    by_tokens = columns_of(load, gpus, np.array(token_stops, dtype=np.int64), users)
-    by_users = columns_of(load, gpus, tokens, np.array(user_stops, dtype=np.int64))
-    limits = limits_of(load, gpus)
-    window = load.architecture.max_position_embeddings
-    shortest = {c.gpu.id: int(c.verdict[0]) for c in by_tokens}
-    alone = {c.gpu.id: int(c.verdict[0]) for c in by_users}
-    safe_tokens = {gpu: _safe_tokens(limit.tokens, shortest[gpu], window) for gpu, limit in limits.items()}
-    safe_users = {gpu: _safe_users(limit.users, alone[gpu]) for gpu, limit in limits.items()}
+    by_tokens = _by_tokens(without(scenario, "max_model_len", "map_gpu"), with_stop(CONTEXT_STOPS, tokens))
+    by_users = _by_users(without(scenario, "concurrency", "map_gpu"), with_stop(USER_STOPS, users))
     both = {
-        gpu: f"{safe_tokens[gpu]} or {words.count(limit.users, 'user')}"
-        if limit.users and limit.tokens
-        else safe_tokens[gpu]
-        for gpu, limit in limits.items()
+        gpu: f"{reach} or {words.count(by_users.limits[gpu], 'user')}"
+        if by_users.limits[gpu] and by_tokens.limits[gpu]
+        else reach
+        for gpu, reach in by_tokens.reach.items()
     }
-    each = f" for each of {users:,} users" if users > 1 else ""
     largest = max((gpu.capacity_bytes for gpu in gpus), default=words.GIB)
-    best = by_tokens[best_gpu(by_tokens, token_stops.index(tokens))].gpu if by_tokens else None
+    columns = by_tokens.columns
+    best = columns[best_gpu(columns, by_tokens.stops.index(tokens))].gpu if columns else None
     data = {
         "parts": list(PARTS),
         "marks": [
@@ -362,38 +418,8 @@ def build(load: workload.Workload) -> Tracks:
                 "capacity": round(c.gpu.capacity_bytes / words.GIB, 3),
                 "budget": round(float(c.budget[0]) / words.GIB, 3),
             }
-            for c in by_tokens
+            for c in columns
         ],
-        "tracks": {
-            "context": track(
-                load,
-                by_tokens,
-                label="Context per user (max_model_len)",
-                exact="Context (max_model_len)",
-                step=1024,
-                stops=token_stops,
-                current=tokens,
-                noun="token",
-                reach=safe_tokens,
-                reach_here=both,
-                each=[each] * len(token_stops),
-                ticks=(1024, 4096, 16384, 65536, 262144, MAX_MODEL_LEN),
-                remark=f" The model's own window: {words.count(window, 'token')}." if window else "",
-            ),
-            "users": track(
-                load,
-                by_users,
-                label="Users at once",
-                exact="Users at once",
-                step=1,
-                stops=user_stops,
-                current=users,
-                noun="user",
-                reach=safe_users,
-                reach_here=both,
-                each=[f" at {words.count(tokens, 'token')} each"] * len(user_stops),
-                ticks=(1, 4, 16, 64, 256, MAX_CONCURRENCY),
-            ),
-        },
+        "tracks": {"context": by_tokens.at(tokens, both), "users": by_users.at(users, both)},
     }
     return Tracks(data, best)

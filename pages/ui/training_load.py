@@ -310,10 +310,10 @@ class TrainingLoad(Choices):
         band = training_tables().bands["gpu_hours"]
         return hours, np.maximum(hours * (1 + band.low), shortest), hours * (1 + band.high)
 
-    def runs(self, gpus: Sequence[workload.PinnedGpu] | None = None) -> Runs:
+    def runs(self, gpus: Sequence[workload.PinnedGpu] | None = None, known: Many | None = None) -> Runs:
         """Memory, time and energy of the whole run on GPUs (None: those pinned).
 
-        One vectorised call for every number of boards among them.
+        One vectorised call for every number of boards among them; none where the run on them is `known`.
         """
         chosen = self.pinned if gpus is None else tuple(gpus)
         kinds = self.kinds(chosen)
@@ -324,7 +324,7 @@ class TrainingLoad(Choices):
         for i, (gpu, kind) in enumerate(zip(chosen, kinds, strict=True)):
             groups.setdefault(gpu.devices // kind.devices_per_board, []).append(i)
         for boards, at in groups.items():
-            found = self.many([chosen[i] for i in at], boards=boards)
+            found = known or self.many([chosen[i] for i in at], boards=boards)
             verdict[at] = found.verdict
             for name in _MEASURES:
                 columns[name][at] = getattr(found, name)

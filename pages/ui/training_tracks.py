@@ -7,19 +7,20 @@ them into sentences. The data has the form that `scrubber.draw` takes for servin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calculators.memory import FITS, TIGHT
-from calculators.scenario import MAX_MICRO_BATCH
+from calculators.scenario import MAX_MICRO_BATCH, Scenario
 from calculators.training import MEMORY_PARTS, Many
 from gpu_data.training import training_tables
 from pages.ui import catalogue, words, workload
-from pages.ui.tracks import zone_words
-from pages.ui.training_load import TrainingLoad
+from pages.ui.tracks import KEPT, without, zone_words
+from pages.ui.training_load import TrainingLoad, load
 
 SEQ_STOPS = tuple(256 * 2**octave * half // 2 for octave in range(10) for half in (2, 3))  # 256 to 196,608
 MICRO_STOPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -38,6 +39,7 @@ _PARTS = {
     "overhead": "Overhead",
 }
 PART_NAMES = tuple(_PARTS[part] for part in MEMORY_PARTS)
+_FIELDS = {"seq_len": "seq_len", "micro_batch": "micro_batch", "boards": "train_gpus"}  # of the Scenario
 _STATES = ("does not fit", "tight", "fits")
 _SCALE = 1.3  # the bars reach past the largest capacity, so that what does not fit is seen
 
@@ -249,7 +251,7 @@ def _gib(values: NDArray[np.float64]) -> list[Any]:
 def track(
     load: TrainingLoad, gpus: Sequence[workload.PinnedGpu], at: Along, unknown: Sequence[str | None]
 ) -> dict[str, Any]:
-    """One scrubber's whole track, ready to be looked up."""
+    """One scrubber's whole track, ready to be looked up; it is the same wherever the scrubber stands."""
     axis = at.axis
     every, each = range(len(axis.stops)), range(len(gpus))
     reach = _reach(at, load)
@@ -268,7 +270,6 @@ def track(
         "most": axis.stops[-1],
         "stops": list(axis.stops),
         "texts": texts,
-        "index": axis.index,
         "ticks": [(axis.stops.index(v), words.short_count(v)) for v in axis.ticks if v in axis.stops],
         "zones": found,
         "note": (zone_words(found, texts, len(gpus) > 1) if gpus else "") + remark,
@@ -283,23 +284,37 @@ def track(
     }
 
 
+@lru_cache(maxsize=KEPT)
+def _kept(scenario: Scenario, axis: Axis, field: str) -> tuple[Along, dict[str, Any]]:
+    """The run along a scrubber and its track; where the scrubber stands plays no part."""
+    found = load(scenario)
+    gpus = found.pinned
+    at = along(found, gpus, axis, field)
+    return at, track(found, gpus, at, [kind.speed_refused for kind in found.kinds(gpus)])
+
+
+def _walked(found: TrainingLoad, axis: Axis, field: str) -> tuple[Along, dict[str, Any]]:
+    """The run along a scrubber, and its track with the stop in use."""
+    first = replace(axis, current=axis.stops[0])
+    at, body = _kept(without(found.scenario, _FIELDS[field], "map_gpu"), first, field)
+    return at, {**body, "index": axis.index}
+
+
 @dataclass(frozen=True)
 class Tracks:
-    """What the live component takes, and the GPU that its sentence is about."""
+    """What the live component takes, the GPU that its sentence is about, and the run on the pinned GPUs."""
 
     data: dict[str, Any]
     verdict_gpu: workload.PinnedGpu | None
+    many: Many
 
 
-def build(load: TrainingLoad) -> Tracks:
+def build(found: TrainingLoad) -> Tracks:
     """Both tracks, and what does not change along them."""
-    gpus = load.pinned
-    first, second = axes(load)
-    fields = ("seq_len", "boards" if load.trains else "micro_batch")
-    by_length, by_other = (
-        along(load, gpus, axis, field) for axis, field in zip((first, second), fields, strict=True)
-    )
-    unknown = [kind.speed_refused for kind in load.kinds(gpus)]
+    gpus = found.pinned
+    first, second = axes(found)
+    by_length, lengths = _walked(found, first, "seq_len")
+    _, others = _walked(found, second, "boards" if found.trains else "micro_batch")
     largest = max((gpu.capacity_bytes for gpu in gpus), default=words.GIB)
     sure = 1 + training_tables().bands["peak_gib_per_gpu"].high
     data = {
@@ -308,7 +323,7 @@ def build(load: TrainingLoad) -> Tracks:
         "scale": round(_SCALE * largest / words.GIB, 3),
         "gpus": [
             {
-                "name": gpu.name if load.trains else gpu.title,
+                "name": gpu.name if found.trains else gpu.title,
                 "memory": words.gib(gpu.capacity_bytes) + (" each" if gpu.devices > 1 else ""),
                 "remark": "announced, not on sale yet" if gpu.id in catalogue.pre_release_gpus() else "",
                 "capacity": round(gpu.capacity_bytes / words.GIB, 3),
@@ -316,10 +331,7 @@ def build(load: TrainingLoad) -> Tracks:
             }
             for gpu in gpus
         ],
-        "tracks": {
-            "context": track(load, gpus, by_length, unknown),
-            "users": track(load, gpus, by_other, unknown),
-        },
+        "tracks": {"context": lengths, "users": others},
     }
-    chosen = gpus[best(load, gpus, by_length, first.index)] if gpus else None
-    return Tracks(data, chosen)
+    chosen = gpus[best(found, gpus, by_length, first.index)] if gpus else None
+    return Tracks(data, chosen, by_length.many.at(first.index, seq_len=first.current))

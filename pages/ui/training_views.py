@@ -19,6 +19,7 @@ from gpu_data.accuracy import accuracy_frame
 from gpu_data.training import finetune_runs, training_runs, training_tables
 from pages.ui import (
     catalogue,
+    glossary,
     plain_table,
     scrubber,
     state,
@@ -48,12 +49,12 @@ def page(scenario: Scenario) -> None:
         return
     cautions(found)
     scrubber.draw(live.data, training_tracks.FIELDS[found.task])
-    draw(found, live.verdict_gpu, scrubber.drawn())
+    draw(found, live, scrubber.drawn())
 
 
-def draw(found: TrainingLoad, best: workload.PinnedGpu | None, whole: bool) -> None:
+def draw(found: TrainingLoad, live: training_tracks.Tracks, whole: bool) -> None:
     """The report below the verdict; `whole` is False while only the verdict is to be seen first."""
-    runs = found.runs()
+    runs = found.runs(known=live.many)
     rows, fields_of = changes(found, runs)
 
     def apply(gpu: Any) -> None:
@@ -70,7 +71,7 @@ def draw(found: TrainingLoad, best: workload.PinnedGpu | None, whole: bool) -> N
         "deadline": deadline_words(found, enough),
         "chosen": chosen(found, runs),
         "changes": rows,
-        "views": views(found, runs, best, enough) if whole else None,
+        "views": views(found, runs, live.verdict_gpu, enough) if whole else None,
     }
     training_report.draw(data, {"apply": apply, "detail": show})
 
@@ -449,6 +450,7 @@ def published_rows(found: TrainingLoad) -> dict[str, Any] | None:
         "note": f"{said} Models nearest in size to yours first, each name leads to its source; "
         "all others on the page How far off?.",
         "titles": titles,
+        "hints": [glossary.of_column(title) or "" for title in titles],
         "numbers": _NUMBERS,
         "rows": [row.cells for row in (order if found.trains else order[:MOST_FINETUNES])],
     }
