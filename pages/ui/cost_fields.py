@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import link
+from pages.ui import glossary, link
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 from pages.ui.cost_text import VIEWS
 from pages.ui.training_controls import TASKS
@@ -73,7 +73,7 @@ def rows(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def _options(names: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"id": name, "label": label} for name, label in names.items()]
+    return [{"id": name, "label": label, "help": glossary.of_choice(label)} for name, label in names.items()]
 
 
 def pressed(row: str, choice: str) -> dict[str, Any]:
@@ -105,6 +105,7 @@ def _group(name: str, legend: str, scenario: Scenario, asked: Mapping[str, Asked
                 "label": one.label,
                 "value": "" if (value := getattr(scenario, field)) is None else f"{value / one.unit:.10g}",
                 "empty": one.empty,
+                "help": glossary.of_field(field) or "",
             }
             for field, one in asked.items()
         ],

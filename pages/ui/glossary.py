@@ -19,6 +19,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     title: row["says"] for row in _TABLE["column"] for title in row["titles"]
 }
 
+CHOICES: Final[Mapping[str, str]] = {name: row["says"] for row in _TABLE["choice"] for name in row["names"]}
+
 
 def of_field(field: str) -> str | None:
     """The tooltip of the control of one field of the Scenario."""
@@ -28,3 +30,8 @@ def of_field(field: str) -> str | None:
 def of_column(title: str) -> str | None:
     """The tooltip of a column of a table."""
     return COLUMNS.get(title)
+
+
+def of_choice(label: str) -> str:
+    """The tooltip of a button that stands for one of several choices."""
+    return CHOICES.get(label, "")

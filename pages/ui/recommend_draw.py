@@ -23,6 +23,7 @@ from pages.ui import (
     recommend_views,
     state,
     training_controls,
+    words,
 )
 from pages.ui.compare_text import short_name
 from pages.ui.recommend_judgements import judgements
@@ -89,7 +90,14 @@ def form(scenario: Scenario) -> None:
     if view != "ranking":
         data["presets"] = data["purposes"] = []
     if view == "duel":
-        data["duels"] = [{"id": name, "label": name} for name in recommend_duel.DUELS]
+        data["duels"] = [
+            {
+                "id": name,
+                "label": name,
+                "help": f"Compare {words.listed([catalogue.gpu_name(g) for g in gpus])}.",
+            }
+            for name, gpus in recommend_duel.DUELS.items()
+        ]
     data["refused"] = st.session_state.get(_REFUSED, 0)
     told = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
     recommend_report.form(data, told)

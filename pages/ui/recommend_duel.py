@@ -79,6 +79,7 @@ def duel(s: Scenario, today: date) -> Duel:
         rows,
         [views.slice_sources(card) for card in views.cut_alike(gpus)],
     )
+    table["hints"] = ["", *(views.facts(gpu, s, today) for gpu in gpus)]
     return Duel((*takes(told), *alike), take_table(told, name), table)
 
 

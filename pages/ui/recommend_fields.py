@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, link, price_load
+from pages.ui import catalogue, glossary, link, price_load
 from pages.ui.recommend_load import PURPOSES, purpose
 from pages.ui.recommend_presets import PRESETS
 
@@ -146,12 +146,16 @@ def form(s: Scenario) -> dict[str, Any]:
     asked = purpose(s)
     return {
         "presets": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
-        "purposes": [{"id": name, "label": label} for name, label in PURPOSES.items()],
+        "purposes": _buttons(PURPOSES),
         "purpose": asked,
-        "views": [{"id": name, "label": label} for name, label in VIEWS.items()],
+        "views": _buttons(VIEWS),
         "view": s.recommend_view,
         "groups": _groups(s, asked),
     }
+
+
+def _buttons(names: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"id": name, "label": label, "help": glossary.of_choice(label)} for name, label in names.items()]
 
 
 def _groups(s: Scenario, asked: str) -> list[dict[str, Any]]:
@@ -178,7 +182,7 @@ def _card(s: Scenario, place: int) -> dict[str, Any]:
         "label": f"Card {place + 1}",
         "value": s.duel_gpus[place] if place < len(s.duel_gpus) else "",
         "options": none + [[gpu, catalogue.gpu_name(gpu)] for gpu in shown],
-        "help": "",
+        "help": "One of the two to four cards that are compared.",
     }
 
 

@@ -296,7 +296,7 @@ def slice_table(s: Scenario, gpus: Sequence[str]) -> dict[str, Any] | None:
         f"MIG slices as small GPUs: {load.title} with one user of {s.max_model_len:,} tokens "
         f"in each. A slice "
         "has its share of memory and bandwidth to itself; slices cannot be joined.",
-        ("Slice", "Memory a program sees", "At most", "Fits"),
+        ("Slice", "Memory a program sees", "Of one GPU", "Fits"),
         rows,
         notes,
     )

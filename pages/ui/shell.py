@@ -46,6 +46,8 @@ STYLE = """<style>
 .st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
+.st-key-ui-task [data-testid="stButtonGroup"] { display: flex; align-items: center; gap: 0.75rem; }
+.st-key-ui-task [data-testid="stWidgetLabel"] { width: auto; margin: 0; min-height: 0; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
 [data-testid="stMain"] h2 { font-size: 1.35rem; padding: 1rem 0 0.25rem; }
 [data-testid="stMain"] h3 { font-size: 1.1rem; }

@@ -44,7 +44,6 @@ def task_switch() -> None:
         options=list(TASKS),
         format_func=TASKS.__getitem__,
         required=True,
-        label_visibility="collapsed",
     )
 
 
