@@ -12,7 +12,7 @@ function gridText(state, gib, how) {
 
 function grid(frame, kept, data, press) {
   const table = frame.querySelector("[role=grid]");
-  table.setAttribute("aria-label", data.label);
+  if (table.getAttribute("aria-label") !== data.label) table.setAttribute("aria-label", data.label);
   const shape = JSON.stringify([data.titles, data.rows.map(([id]) => id)]);
   if (kept.shape !== shape) {
     kept.shape = shape;

@@ -12,6 +12,13 @@ const make = (tag, parent, attributes = {}, text = "") => {
   parent.append(node);
   return node;
 };
+// What stays as it is is not written: the browser would lay it out again.
+const write = (node, text) => {
+  if (node.textContent !== text) node.textContent = text;
+};
+const set = (node, name, value) => {
+  if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+};
 const gib = (value) => value.toFixed(value < 100 ? 2 : 1);
 const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
 
@@ -90,28 +97,32 @@ function build(root, kept) {
   }
   data.gpus.forEach((gpu, i) => {
     const row = kept.rows[i];
-    row.memoryNote.textContent = gpu.memory;
-    row.remark.textContent = gpu.remark;
+    write(row.memoryNote, gpu.memory);
+    write(row.remark, gpu.remark);
     row.cap.style.insetInlineStart = percent((100 * gpu.capacity) / data.scale);
     row.limit.style.insetInlineStart = percent((100 * gpu.budget) / data.scale);
     row.limit.hidden = gpu.budget >= gpu.capacity;
   });
   for (const [name, track] of Object.entries(data.tracks)) {
     const parts = kept.sliders[name];
-    parts.name.textContent = track.label;
-    parts.name.title = data.about[name] ?? "";
-    parts.input.max = track.stops.length - 1;
+    write(parts.name, track.label);
+    set(parts.name, "title", data.about[name] ?? "");
+    set(parts.input, "max", track.stops.length - 1);
     const held = kept.active === name || name in kept.waiting;
     const index = held ? nearest(track.stops, kept.at[name]) : track.index;
     if (Number(parts.input.value) !== index) parts.input.value = index; // written in a drag, it would end silently
     if (!held) kept.at[name] = track.stops[parts.input.value];
-    Object.assign(parts.exact, { step: track.step, max: track.most });
+    set(parts.exact, "step", track.step);
+    set(parts.exact, "max", track.most);
     parts.exact.hidden = !track.exact;
-    parts.exact.setAttribute("aria-label", track.exact ?? track.label);
-    parts.unit.textContent = track.exact ? track.unit : track.texts[parts.input.value];
-    parts.input.setAttribute("aria-valuetext", track.texts[parts.input.value]);
-    parts.note.textContent = track.note;
+    set(parts.exact, "aria-label", track.exact ?? track.label);
+    write(parts.unit, track.exact ? track.unit : track.texts[parts.input.value]);
+    set(parts.input, "aria-valuetext", track.texts[parts.input.value]);
+    write(parts.note, track.note);
     const last = track.stops.length - 1;
+    const scale = JSON.stringify([track.zones, track.ticks, last]);
+    if (parts.scale === scale) continue;
+    parts.scale = scale;
     parts.strip.replaceChildren();
     // each stop owns the stretch half-way to its neighbours
     for (const [zone, from, to] of track.zones) {
@@ -211,27 +222,27 @@ function draw(root, kept, name) {
   const track = data.tracks[name];
   const at = Number(kept.sliders[name].input.value);
   const verdict = root.querySelector("[data-verdict]");
-  verdict.textContent = track.sentences[at];
-  verdict.dataset.state = track.best[at];
-  verdict.dataset.mark = data.gpus.length ? MARKS[track.best[at]] : "";
-  root.querySelector("[data-also]").textContent = track.also[at];
-  if (!track.exact) kept.sliders[name].unit.textContent = track.texts[at];
+  write(verdict, track.sentences[at]);
+  set(verdict, "data-state", track.best[at]);
+  set(verdict, "data-mark", data.gpus.length ? MARKS[track.best[at]] : "");
+  write(root.querySelector("[data-also]"), track.also[at]);
+  if (!track.exact) write(kept.sliders[name].unit, track.texts[at]);
   for (const [other, { exact, input }] of Object.entries(kept.sliders)) {
     const stop = kept.waiting[other]?.value ?? data.tracks[other].stops[input.value];
     if (!("typing" in exact.dataset)) exact.value = stop;
   }
-  kept.sliders[name].input.setAttribute("aria-valuetext", track.texts[at]);
+  set(kept.sliders[name].input, "aria-valuetext", track.texts[at]);
   data.gpus.forEach((gpu, i) => {
     const row = kept.rows[i];
     const parts = track.gib[at][i];
     const needed = track.needed[at][i];
     parts.forEach((value, k) => { row.parts[k].style.width = percent((100 * value) / data.scale); });
-    row.held.hidden = !track.reserved; // nothing is reserved beyond the need, and the legend names no line
+    if (row.held.hidden === Boolean(track.reserved)) row.held.hidden = !track.reserved; // nothing is reserved beyond the need, and the legend names no line
     if (track.reserved) row.held.style.width = percent(Math.min(100, (100 * track.reserved[at][i]) / data.scale));
-    row.over.textContent = needed > data.scale ? `${gib(needed)} GiB →` : "";
-    row.row.dataset.state = track.verdicts[at][i];
-    row.strong.textContent = track.said[at][i];
-    row.small.textContent = track.more[at][i];
+    write(row.over, needed > data.scale ? `${gib(needed)} GiB →` : "");
+    set(row.row, "data-state", track.verdicts[at][i]);
+    write(row.strong, track.said[at][i]);
+    write(row.small, track.more[at][i]);
   });
   table(root, data, track, at);
 }
