@@ -73,7 +73,7 @@ def duel(s: Scenario, today: date) -> Duel:
         add(title, cells)
     told = verdicts(purposes, gpus)
     table = plain_table.table(
-        f"Side by side. Fit, speed and cost in {catalogue.weight_formats()[s.weight_format].label} with "
+        f"Fit, speed and cost in {catalogue.weight_formats()[s.weight_format].label} with "
         f"{s.max_model_len:,} tokens of context; the fewest dollars that do it.",
         ("", *names),
         rows,
@@ -255,7 +255,8 @@ def take_table(told: Sequence[Verdict], work: str) -> dict[str, Any]:
         f"{work}: the fewest dollars that do it, without your limits. TP: GPUs that share every layer; PP: "
         "that hold some layers each; DP: that hold a copy each."
     )
-    return plain_table.table(caption, TAKE_TITLES, rows)
+    some = len(TAKE_TITLES) if any(row[-1] for row in rows) else len(TAKE_TITLES) - 1
+    return plain_table.table(caption, TAKE_TITLES[:some], [row[:some] for row in rows])
 
 
 def _names(told: Verdict) -> str:

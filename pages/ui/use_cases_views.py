@@ -12,7 +12,8 @@ import pandas as pd
 from calculators.scenario import MAX_GPUS, MAX_TRAIN_GPUS, Scenario
 from gpu_data import models as model_data
 from gpu_data.use_cases import use_case_frame
-from pages.ui import catalogue, link, words
+from pages.ui import catalogue, link, words, workload
+from pages.ui.training_load import SEQ_LEN
 from pages.ui.use_cases_chart import MARKS, Point, places
 from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
 
@@ -133,7 +134,18 @@ def fit_scenario(row: Mapping[str, Any]) -> Scenario:
         fields["method"] = "lora"
     if row["task"] == "serve":
         fields["weight_format"] = row["weights"]
-    return Scenario(**fields)
+    return _inside_window(Scenario(**fields))
+
+
+def _inside_window(s: Scenario) -> Scenario:
+    """The scenario with no more tokens at once than the model can look at."""
+    window = workload.load(s).architecture.max_position_embeddings
+    if not window:
+        return s
+    if s.task == "serve":
+        return s.model_copy(update={"max_model_len": min(s.max_model_len, window)})
+    short = window < SEQ_LEN[s.task]
+    return s.model_copy(update={"seq_len": window}) if short else s
 
 
 def _of_kind(kind: str) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calculators.scenario import Scenario
+from calculators.scenario import MAX_TRAIN_GPUS, Scenario
 from gpu_data.use_cases import UseCase, use_case_frame
-from pages.ui import catalogue, link, training_load, workload
+from pages.ui import catalogue, fit_views, link, training_load, workload
 from pages.ui.use_case_filters import taken
 from pages.ui.use_cases_chart import MARKS, Point, places
 from pages.ui.use_cases_choices import GROUPS, LIVE, MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, YEARS
@@ -41,12 +41,29 @@ def test_each_card_opens_a_scenario_that_fit_can_compute(row: dict) -> None:
     (card,) = cards(use_case_frame().loc[[row["id"]]])
     query = parse_qs(urlsplit(card["fit"][1]).query)
     assert link.parse(query, catalogue.known()) == (scenario, ())
+    window = workload.load(scenario).architecture.max_position_embeddings
     if scenario.task == "serve":
         load = workload.load(scenario)
         assert not any(load.barred(gpu) for gpu in load.pinned)
+        assert not fit_views.released_as(load)
+        assert not window or scenario.max_model_len <= window
     else:
+        assert scenario.train_gpus == min(row["gpus_in_fit"], MAX_TRAIN_GPUS) or scenario.task == "finetune"
+        assert not window or training_load.load(scenario).seq_len <= window
         runs = training_load.load(scenario).runs()
         assert all(way is not None for way in runs.ways)
+
+
+def test_what_was_trained_opens_as_training_with_its_gpus_and_tokens() -> None:
+    """Llama 3.1 model card: 15.6T tokens (paper) on up to 16,384 H100; BLOOM: 366B tokens on 384 A100."""
+    for row in ROWS:
+        if row["status"] == "trained":
+            assert row["task"] == "train"
+            assert fit_scenario(row).gpus == row["gpu_ids"]
+    by_id = {row["id"]: fit_scenario(row) for row in ROWS}
+    known = {"llama-3.1-405b": (16384, 15.6e12), "bloom-176b": (384, 366e9), "opt-175b": (992, 180e9)}
+    for name, told in known.items():
+        assert (by_id[name].train_gpus, by_id[name].train_tokens) == told
 
 
 def test_every_card_prints_status_source_and_caveat() -> None:
