@@ -121,10 +121,10 @@ def _cell(found: Recommendation, one: Choice | None, place: int | None) -> str:
         return "not known"
     if one.reason:
         return words.cut(one.reason.rstrip("."), 40)
-    number = recommend_text.count_of(one)
+    number = words.setup(one.boards, one.copies, "", one.cut if one.users_each else "")
     if not place or one.usd is None:
         return f"does it with {number}, no price"
-    against = "".join(f", {doubt}" for doubt in recommend_text.doubts(one))
+    against = (", tight" if one.tight else "") + ("" if one.offered else ", no quote together")
     return f"no. {place}: {usd(float(one.usd.value))}, {number}{against}"
 
 

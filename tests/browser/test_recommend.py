@@ -58,6 +58,7 @@ def test_views_and_the_duel(page: Page, server: str) -> None:
     expect(verdict(page)).to_have_text("H100 SXM5 80GB or GeForce RTX 4090 24GB", timeout=SLOW_MS)
     page.get_by_role("combobox", name="Card 2").select_option("l40s-48gb")
     expect(verdict(page)).to_have_text("H100 SXM5 80GB or L40S 48GB", timeout=SLOW_MS)
+    expect(page.locator("[data-part=duel] table")).to_contain_text("7 × 1g.10gb (9.75 GiB)", timeout=SLOW_MS)
     settled(page)
     page.get_by_role("button", name="Training or inference").click()
     expect(page.locator("[data-part=slices] table")).to_contain_text("1g.10gb", timeout=SLOW_MS)
@@ -69,8 +70,11 @@ def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
     profile: Callable[..., BrowserContext], server: str, mode: str
 ) -> None:
     page = profile(390, 844, color_scheme=mode).new_page()
-    opened(page, f"{server}/recommend?users=20", TABLE)
-    expect(page.locator(".st-key-recommend-report .chart svg[role=img] text").first).to_be_visible()
+    opened(page, f"{server}/recommend", TABLE)
+    labels = page.locator(".st-key-recommend-report .chart svg[role=img] text.label")
+    expect(labels.first).to_be_visible()
+    inside = "es => es.every(e => e.getBBox().x >= 0 && e.getBBox().x + e.getBBox().width <= innerWidth)"
+    assert labels.evaluate_all(inside), "a name is cut off at the edge of the picture"
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
     found = [
         f"{v['id']}: {json.dumps(node['html'])[:200]}"

@@ -82,13 +82,14 @@ function paint(picture, seen) {
   for (const { label, x, y } of data.points.filter((point) => point.label)) {
     const text = svg("text", frame, { class: "label" }, label);
     const long = label.length * 6.3;
-    const onLeft = across(x) + 10 + long > right;
-    const place = { x0: onLeft ? across(x) - 10 - long : across(x) + 10, y: upward(y) - 9 };
+    const at = across(x);
+    // beside its mark, right or left; where neither side has room, above it and inside the picture
+    const sides = [at + 10, at - 10 - long].filter((x0) => x0 >= 0 && x0 + long <= width);
+    const place = { x0: sides[0] ?? Math.max(0, width - long), y: upward(y) - (sides.length ? 9 : 14) };
     while (taken.some((other) => Math.abs(other.y - place.y) < 13 && other.x0 < place.x0 + long && place.x0 < other.x0 + other.long)) place.y += 13;
     taken.push({ ...place, long });
-    text.setAttribute("x", onLeft ? across(x) - 10 : across(x) + 10);
+    text.setAttribute("x", place.x0);
     text.setAttribute("y", place.y);
-    text.setAttribute("text-anchor", onLeft ? "end" : "start");
   }
   for (const { name, kind, x, y } of data.points) svg("title", mark(kind, frame, across(x), upward(y)), {}, name);
   picture.replaceChildren(frame);
