@@ -161,7 +161,6 @@ def _paid(found: Recommendation, one: Choice) -> str:
     return f"{usd(float(one.usd.value))}{recommend_text.money_of(found.scenario)}" if known else "no price"
 
 
-SAME = 0.05  # costs that differ by less are said to be the same: quotes of one GPU differ by more
 TAKE_TITLES = ("For", "Take", "With", "Against the others", "Cheaper if you find it")
 
 
@@ -290,7 +289,7 @@ def _in_bands(first: Choice, other: Choice) -> bool:
 
 
 def _near(first: Choice, other: Choice) -> bool:
-    return _value(first) > 0 and _value(other) <= _value(first) * (1 + SAME)
+    return _value(first) > 0 and _value(other) <= _value(first) * (1 + recommend_text.SAME)
 
 
 def _setup_paid(found: Recommendation, one: Choice) -> str:
@@ -328,8 +327,8 @@ def _against(told: Verdict) -> str:
         return f"for nothing; {_setup_paid(told.found, second)}"
     ratio, slower = _value(second) / _value(first), _seconds(second) / _seconds(first)
     cost, be = ("cost", "are") if second.gpus > 1 else ("costs", "is")
-    speed = f" and {be} {slower:.1f} times as slow" if slower > 1 + SAME else ""
-    speed = f" but {be} {1 / slower:.1f} times as fast" if slower < 1 / (1 + SAME) else speed
+    speed = f" and {be} {slower:.1f} times as slow" if slower > 1 + recommend_text.SAME else ""
+    speed = f" but {be} {1 / slower:.1f} times as fast" if slower < 1 / (1 + recommend_text.SAME) else speed
     return f"{recommend_text.cut_setup(second)} {cost} {ratio:.1f} times as much{speed}"
 
 

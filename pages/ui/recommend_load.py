@@ -108,6 +108,7 @@ class Turn:
     gpu: str | None
     boards: int = 0
     copies: int = 1
+    cut: str = ""
 
 
 @dataclass(frozen=True)
@@ -566,7 +567,10 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     def winner(users: float) -> Turn:
         options, limits, copies = _serving_options(s, table, prices, int(users))
         gpu, k = _winner(s, table.cards, (options, limits))
-        return Turn(users, gpu, int(table.boards[k]), int(copies[k]))
+        if gpu is None:
+            return Turn(users, None)
+        boards, way = int(table.boards[k]), table.ways[table.way[k]]
+        return Turn(users, gpu, boards, int(copies[k]), _split(load, way, boards, gpu)["cut"])
 
     turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner, True)
     return _finished(

@@ -24,6 +24,7 @@ OVER = (
     0.35  # a GPU of which no part is used beyond this share of the time is called more than the work can use
 )
 SHOWN = 0.005  # a smaller share of the time is not told
+SAME = 0.05  # costs that differ by less are said to be the same: quotes of one GPU differ by more
 
 
 def format_label(choice: Choice) -> str:
@@ -259,7 +260,7 @@ def _turn(found: Recommendation, turn: Turn, less: bool) -> str:
     if turn.gpu is None:
         return f"{amount} nothing meets your limits"
     other = found.of(turn.gpu)
-    there = words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu))
+    there = words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu), turn.cut)
     verb = "overtakes" if turn.boards * turn.copies == 1 else "overtake"
     return f"{amount} {there} {verb} it{', though tied with it here' if other and other.tied else ''}"
 
@@ -272,7 +273,10 @@ def _sure(found: Recommendation, best: Choice) -> str:
         said.append(
             f"tied with it, inside each other's bands: {words.listed(tied)}{_cheapest_tied(found, best)}"
         )
-    elif purpose(s) != "images":
+    near = _near(found, best)
+    if near:
+        said.append(f"less than {100 * SAME:.0f} % dearer, and quotes differ by more: {words.listed(near)}")
+    if not tied and not near and purpose(s) != "images":
         said.append("nothing ties with it")
     if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
         assert best.seconds is not None
@@ -296,6 +300,24 @@ def _sure(found: Recommendation, best: Choice) -> str:
     said += [other for other in (_cheapest_quotes(found, best), _firmer(found, best)) if other]
     unseen = "" if purpose(s) == "images" else measured_vendors.unmeasured(s, best.gpu)
     return f"**How sure.** {words_first(said)}. {unseen}".rstrip()
+
+
+def _near(found: Recommendation, best: Choice) -> list[str]:
+    """What costs as much as the answer by any price list, though not inside its band."""
+    if found.scenario.objective != "cheapest" or not best.rent.known:
+        return []
+    assert best.usd is not None
+    most = float(best.usd.value) * (1 + SAME)
+    alike = (best.offered, best.tight)
+    return [
+        one.name
+        for one in found.ranked
+        if one is not best
+        and not one.tied
+        and (one.offered, one.tight) == alike
+        and one.usd is not None
+        and float(one.usd.value) <= most
+    ]
 
 
 def _cheapest_tied(found: Recommendation, best: Choice) -> str:

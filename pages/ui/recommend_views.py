@@ -159,7 +159,9 @@ def _first(found: dict[str, Recommendation]) -> str:
     first: dict[str, list[str]] = {}
     for p, one in found.items():
         if one.best is not None and one.best.rent.known:
-            first.setdefault(f"{one.best.name}", []).append(_SHORT[p])
+            thin = price_load.thin(one.best.rent)
+            name = f"{one.best.name} (its price is {thin})" if thin else one.best.name
+            first.setdefault(name, []).append(_SHORT[p])
     return "Cheapest: " + "; ".join(f"{name} to {', '.join(what)}" for name, what in first.items()) + "."
 
 

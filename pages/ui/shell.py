@@ -46,8 +46,10 @@ STYLE = """<style>
 .st-key-config-paste [data-testid="InputInstructions"] { display: none; }
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
-.st-key-ui-task [data-testid="stButtonGroup"] { display: flex; align-items: center; gap: 0.75rem; }
-.st-key-ui-task [data-testid="stWidgetLabel"] { width: auto; margin: 0; min-height: 0; }
+:is(.st-key-ui-task, .st-key-ui-compare_view, .st-key-ui-bench_lane, .st-key-ui-accuracy_kind)
+  > [data-testid="stButtonGroup"] { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
+:is(.st-key-ui-task, .st-key-ui-compare_view, .st-key-ui-bench_lane, .st-key-ui-accuracy_kind)
+  [data-testid="stWidgetLabel"] { width: auto; margin: 0; min-height: 0; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
 [data-testid="stMain"] h2 { font-size: 1.35rem; padding: 1rem 0 0.25rem; }
 [data-testid="stMain"] h3 { font-size: 1.1rem; }
@@ -57,7 +59,10 @@ STYLE = """<style>
 
 @dataclass(frozen=True, slots=True)
 class PageSpec:
-    """One page: `pages/<name>.py` is its file and its address; `sidebar` draws its part of the sidebar."""
+    """One page: `pages/<name>.py` is its file and its address; `sidebar` draws its part of the sidebar.
+
+    top: what stands above the page and changes it whole.
+    """
 
     name: str
     menu: str
@@ -65,6 +70,7 @@ class PageSpec:
     help: str
     sidebar: Callable[[Scenario], None]
     live: Callable[[Scenario], Collection[str]] = lambda _: ()  # parameters that a fragment of it owns
+    top: Callable[[], None] = lambda: None
 
 
 PAGES: tuple[PageSpec, ...] = (
@@ -75,6 +81,7 @@ PAGES: tuple[PageSpec, ...] = (
         help="Memory per GPU for a model, a context and a number of users",
         sidebar=training_controls.fit_sidebar,
         live=lambda scenario: training_tracks.LIVE.get(scenario.task, ("ctx", "users", "map")),
+        top=training_controls.task_switch,
     ),
     PageSpec(
         "compare",
@@ -179,6 +186,7 @@ def run() -> None:
                 copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
             if notices:
                 _tell(notices)
+            spec.top()
         with st.sidebar:
             spec.sidebar(scenario)
         _live(spec.name)

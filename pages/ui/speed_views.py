@@ -19,7 +19,7 @@ HELD: Final = {
     "moving": "memory bandwidth",
     "computing": "computing",
     "communication": "the link between GPUs",
-    "fixed cost": "fixed costs of the engine",
+    "fixed cost": "the engine's fixed time per step, not the card",
 }
 
 

@@ -77,6 +77,13 @@ def test_what_is_quoted_and_surely_fits_is_taken_first_as_in_the_ranking() -> No
     assert "times as much but is 1.3 times as fast" in row(small.takes, "Serve one user")[2]
 
 
+def test_an_answer_names_what_is_no_dearer_than_quotes_differ() -> None:
+    """64 users on cards with a fast link: two pairs of A100 cost 1 % more than one B300."""
+    text = said(found(concurrency=64, need_nvlink=True, maker="nvidia"))
+    assert "less than 5 % dearer, and quotes differ by more: A100 SXM4 80GB" in text
+    assert "nothing ties with it" not in text.lower()
+
+
 # ---------------------------------------------------------------- what binds
 
 
