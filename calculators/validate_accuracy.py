@@ -209,7 +209,7 @@ def llamacpp_rows(held: HeldOut) -> Iterator[Cells]:
 def serving_rows(held: HeldOut) -> Iterator[Cells]:
     """Rows of tests/truth/serving.csv."""
     from calculators.validate_serving import COLUMNS, band_name, predict_row, prepare
-    from calculators.validate_speed import read_table
+    from calculators.validate_speed import STAND_IN, read_table
     from calculators.validate_speed_fit import trusted_serving
 
     kinds = {"decode": "decode", "tpot": "decode", "prefill": "prefill", "ttft": "prefill"}
@@ -222,7 +222,10 @@ def serving_rows(held: HeldOut) -> Iterator[Cells]:
             found = case.subject
             about = About(found.engine.label, found.architecture, found.weight_format.label)
             load = case.load
-            part = part if trusted_serving(case) else "contradicted by its neighbours"
+            if case.band_engine == STAND_IN:
+                part = "another engine stands for this one"
+            elif not trusted_serving(case):
+                part = "contradicted by its neighbours"
         except RowRefused:
             pass
         for line in result.lines:
@@ -251,7 +254,7 @@ def _with_held_out(cells: Cells, held: HeldOut) -> Cells:
 def finetune_rows(held: HeldOut) -> Iterator[Cells]:
     """Rows of tests/truth/finetune_memory.csv; peaks in GiB whatever unit was printed."""
     from calculators.validate_finetune import COLUMNS, predict_row, prepare, row_framework, unit_bytes
-    from calculators.validate_runs import read_rows
+    from calculators.validate_rows import read_rows
 
     for row in read_rows(TRUTH / "finetune_memory.csv", COLUMNS):
         result = predict_row(row)
@@ -273,7 +276,7 @@ def _method(row: MeasuredRow) -> str:
 
 def training_rows(held: HeldOut) -> Iterator[Cells]:
     """Rows of tests/truth/training_runs.csv."""
-    from calculators.validate_runs import read_rows
+    from calculators.validate_rows import read_rows
     from calculators.validate_training import COLUMNS, predict_row, prepare
     from calculators.validate_training_fit import _DOUBTFUL
 

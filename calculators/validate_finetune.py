@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from calculators.memory import VERDICTS, GpuMemory
 from calculators.training.memory import GIB, TrainingReport, estimate
 from calculators.training.setup import Parallel, Training
-from calculators.validate_gpu import match_gpu
-from calculators.validate_rows import MeasuredRow, RowRefused
+from calculators.validate_cells import Sizes, split_sizes, tokens_in
+from calculators.validate_gpu import gpus_named, match_gpu
+from calculators.validate_rows import MeasuredRow, RowRefused, read_rows
 from calculators.validate_runs import (
     Line,
     RowResult,
@@ -22,7 +24,6 @@ from calculators.validate_runs import (
     find_gpu,
     line,
     measured_value,
-    read_rows,
     refused_line,
 )
 from gpu_data.format_schemas import WeightFormat
@@ -36,6 +37,8 @@ from gpu_data.training import (
 )
 from gpu_data.training_schemas import Checkpointing, Framework, PublishedConfig
 
+STAGES: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
+UNSAID = ("", "auto", "default", "-", "?", "n/a", "not stated")
 QUANTITIES = ("peak_gib_per_gpu", "oom")
 COLUMNS = ("id", "method", "model", "precision", "peak_gib_per_gpu")
 GB = 1e9
@@ -45,9 +48,9 @@ PLAIN_LOGIT_BYTES = 14  # of a loss that is neither chunked nor fused: 16-bit, f
 _METHODS = (
     (r"adapter-?v2", "adapter-v2"),
     (r"adapter", "adapter"),
-    (r"q-?lora|qoft", "qlora"),
-    (r"lora|oft", "lora"),
-    (r"full|pretrain", "full"),
+    (r"q-?[dl]ora|qoft", "qlora"),
+    (r"[dl]ora|pissa|oft", "lora"),
+    (r"full|pretrain|^(sft|supervised)", "full"),
 )
 _CHECKPOINTING: tuple[tuple[str, Checkpointing], ...] = (
     (r"^(no|false|none|off)$", "none"),
@@ -55,9 +58,10 @@ _CHECKPOINTING: tuple[tuple[str, Checkpointing], ...] = (
     (r"^(yes|true|full|on|unsloth)$", "full"),
 )
 _BASES = (
-    (r"nf4|fp4|4.?bit", "bnb-nf4"),
-    (r"int8|8.?bit", "bnb-int8"),
+    (r"nf4|fp4|4.?bit|int4|gptq|awq", "bnb-nf4"),
+    (r"int8|(?<!\d)8.?bit", "bnb-int8"),
 )
+_UNKNOWN_BASE = re.compile(r"(?<!\d)[23567]-?bit|aqlm|hqq|exl2|gguf")
 # Words of the free-text column that name a technique -> how the run changes; the later ones give way.
 _TECHNIQUES: tuple[tuple[str, dict[str, object]], ...] = (
     (r"cut cross|fused (linear )?(cross|loss)|liger", {"logit_bytes": 0.5}),
@@ -84,27 +88,35 @@ def first_match(text: str, table: tuple[tuple[str, str], ...]) -> str | None:
     return next((value for pattern, value in table if re.search(pattern, lowered)), None)
 
 
-def _base(precision: str, method: str) -> WeightFormat | None:
-    lowered = precision.lower()
-    if "nvfp4" in lowered:
-        return weight_format("nvfp4")
-    if "2-bit" in lowered:
+def _base(row: MeasuredRow, method: str) -> tuple[WeightFormat | None, str]:
+    """(format of the frozen base when it is stored packed, assumption). Raises RowRefused."""
+    precision = row.text("precision")
+    said = f"{precision} {row.text('method')}".lower()
+    if method == "full":
+        return None, ""
+    if "nvfp4" in said:
+        return weight_format("nvfp4"), ""
+    if _UNKNOWN_BASE.search(said):
         raise RowRefused(f"precision: {precision!r} is no format known here for a frozen base")
-    found = first_match(precision, _BASES)
+    found = first_match(said, _BASES)
     if found is None and method == "qlora":
         found = "bnb-nf4"
-    return None if found is None or method == "full" else weight_format(found)
+    if found is None:
+        return None, ""
+    near = found == "bnb-nf4" and re.search(r"mxfp4|int4|gptq|awq", said)
+    return weight_format(
+        found
+    ), f"precision: {precision!r} counted as NF4, which takes as much" if near else ""
 
 
 def sequence_length(row: MeasuredRow, framework: Framework) -> tuple[int, str]:
     """(tokens, assumption): the first number of the cell, else the framework's."""
     text = row.text("seq_len")
-    number = re.match(r"\s*(\d+)", text)
-    if number:
-        value = int(number.group(1))
-        if not 1 <= value <= 2**24:
+    number = tokens_in(text) if re.match(r"[\s~]*-?[\d.]", text) and "^" not in text else None
+    if number is not None:
+        if not 1 <= number <= 2**24:
             raise RowRefused(f"seq_len: {text!r} is no number of tokens")
-        return value, ""
+        return int(number), ""
     return (
         framework.default_seq_len,
         f"seq_len: {text or 'empty'}, {framework.default_seq_len} tokens assumed",
@@ -139,16 +151,18 @@ def _checkpointing(row: MeasuredRow, framework: Framework, gpus: int) -> tuple[C
 
 
 def _parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Parallel:
-    sizes = {name: int(n) for name, n in re.findall(r"\b(tp|pp|cp|ep)(\d+)", row.text("extra").lower())}
+    named = re.findall(r"(?<![a-z])[tpce]p[ =]?\d+", row.text("extra").lower())
+    sizes = split_sizes(" ".join(named)) or Sizes()
     if gpus == 1:
         return Parallel()
+    zero = re.search(r"zero[-_ ]?(?:stage)?[-_= ]?([0-3])", row.text("extra").lower())
     return Parallel(
         gpus,
-        tensor=sizes.get("tp", 1),
-        pipeline=sizes.get("pp", 1),
-        context=sizes.get("cp", 1),
-        expert=sizes.get("ep", 1),
-        zero_stage=framework.zero_stage,
+        tensor=sizes.tensor,
+        pipeline=sizes.pipeline,
+        context=sizes.context,
+        expert=sizes.expert,
+        zero_stage=STAGES[int(zero.group(1))] if zero else framework.zero_stage,
         sequence_parallel=True,
     )
 
@@ -161,7 +175,7 @@ def prepare(row: MeasuredRow) -> PreparedRun:
         raise RowRefused(f"method: {row.text('method')!r} is not known")
     arch, assumed_model = find_architecture(row.text("model"), row.number("params_b"))
     notes = [assumed_framework, assumed_model]
-    gpus = row.count("n_gpus", 2**20) or 1
+    gpus = row.count("n_gpus", 2**20) or gpus_named(row.text("gpu"))
     config = published_config(row.text("extra"), row.text("source_url"))
     if config is not None and config.devices and config.devices < gpus:
         notes.append(f"n_gpus: {gpus} in the machine, but {config.name} asks for {config.devices}")
@@ -171,7 +185,12 @@ def prepare(row: MeasuredRow) -> PreparedRun:
         gpus = 1
     stated = precision_named(row.text("precision"))
     precision = stated or training_tables().precisions[framework.precision]
-    if stated is None:
+    autocast = re.search(r"amp|mixed", row.text("precision").lower())
+    if method != "full" and not autocast and stated is not None and stated.id in ("fp16-mixed", "mixed-fp8"):
+        # Adapters are trained beside a base that is loaded in 16 bits and never changed.
+        precision = training_tables().precisions["bf16"]
+        notes.append(f"precision: {row.text('precision')}, frozen weights counted in 16 bits")
+    elif stated is None:
         notes.append(f"precision: {row.text('precision') or 'empty'}, {precision.label} assumed")
     named = optimizer_named(row.text("optimizer"))
     optimizer = named or training_tables().optimizers[framework.optimizer]
@@ -179,10 +198,12 @@ def prepare(row: MeasuredRow) -> PreparedRun:
         notes.append(f"optimizer: {row.text('optimizer') or 'empty'}, {optimizer.label} assumed")
     length, assumed_length = sequence_length(row, framework)
     checkpointing, assumed_checkpointing = _checkpointing(row, framework, gpus)
-    batch = row.count("micro_batch", 2**20)
+    batch = None if row.text("micro_batch").lower() in UNSAID else row.count("micro_batch", 2**20)
     if batch is None:
-        notes.append("micro_batch: empty, 1 assumed")
-    rank = re.search(r"lora_r (\d+)", row.text("extra"))
+        notes.append(f"micro_batch: {row.text('micro_batch') or 'empty'}, 1 assumed")
+    rank = re.search(r"(?:lora_r|lora rank|\brank|\br)[ =:]{1,3}(\d{1,4})(?!\d)", row.text("extra").lower())
+    base, assumed_base = _base(row, method)
+    notes.append(assumed_base)
     training = Training(
         arch,
         framework,
@@ -190,8 +211,8 @@ def prepare(row: MeasuredRow) -> PreparedRun:
         optimizer,
         training_tables().lora_targets,
         method,
-        _base(row.text("precision"), method),
-        lora_rank=int(rank.group(1)) if rank else None,
+        base,
+        lora_rank=max(int(rank.group(1)), 1) if rank else None,
         seq_len=length,
         micro_batch=batch or 1,
         accumulation=2 if framework.accumulates else 1,
@@ -234,10 +255,16 @@ def _gpu(row: MeasuredRow) -> GpuMemory | None:
     return None if known.capacity_bytes is None else GpuMemory(known.name, known.capacity_bytes, known.basis)
 
 
+UNITS = {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "mb": 1e6, "gb": GB, "tb": 1e12}
+
+
 def unit_bytes(row: MeasuredRow) -> float:
-    """Bytes of the unit the row's peak is printed in: 10^9 for GB, 2^30 for GiB and when nothing is said."""
-    text = row.text("unit_as_reported").lower()
-    return GB if re.match(r"gb\b", text) else GIB
+    """Bytes of the unit the row's peak is printed in: as it says, else 2^30."""
+    for text in (row.text("peak_gib_per_gpu"), row.text("unit_as_reported")):
+        found = re.search(r"(?<![a-z])([kmgt]ib|[mgt]b)(?![a-z])", text.lower())
+        if found:
+            return float(UNITS[found.group(1)])
+    return float(GIB)
 
 
 def predicted_peak_bytes(prepared: PreparedRun) -> float:
@@ -254,7 +281,7 @@ def _part(row: MeasuredRow) -> str:
 def predict_row(row: MeasuredRow) -> RowResult:
     """A line for the measured peak, or for running out of memory; predictions use the input columns only."""
     quantities = [name for name in ("peak_gib_per_gpu",) if row.text(name)]
-    if not quantities and row.text("oom").lower() in ("yes", "true", "1"):
+    if not quantities and row.text("oom").lower() in ("yes", "true", "1", "oom"):
         quantities = ["oom"]
     try:
         prepared = prepare(row)

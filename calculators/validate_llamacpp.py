@@ -18,6 +18,8 @@ from calculators.memory import DOES_NOT_FIT, Options, estimate
 from calculators.speed.latency import decode_step, prompt_step
 from calculators.speed.rates import stack
 from calculators.speed.step import Split
+from calculators.validate_cells import ungrouped
+from calculators.validate_gpu import gpus_named
 from calculators.validate_runs import summarise as summarise_runs
 from calculators.validate_speed import (
     Line,
@@ -27,6 +29,7 @@ from calculators.validate_speed import (
     Subject,
     deployment_of,
     format_of,
+    gguf_of,
     predicted_line,
     read_table,
     refused_line,
@@ -35,7 +38,7 @@ from calculators.validate_speed import (
     verdicts,
 )
 from gpu_data.engines import engine_for
-from gpu_data.formats import kv_format, weight_format
+from gpu_data.formats import kv_format
 from gpu_data.speed import speed_engine
 from gpu_data.speed_schemas import SpeedEngine
 
@@ -44,8 +47,7 @@ Floats = NDArray[np.float64]
 QUANTITIES = ("tokens_per_s",)
 COLUMNS = ("id", "gpu", "model", "quant", "test")
 TRUSTED_KIND = "llama-bench community table"
-_PLAIN = {"fp16": "gguf-f16", "bf16": "gguf-f16", "mxfp4": "gguf-mxfp4", "awq-int4": "gguf-q4_k_m"}
-_NO = ("no", "false", "0", "")
+_NO, _YES = ("no", "false", "0"), ("yes", "true", "1", "oom")
 _SHORT_PROMPT, _SHORT_ANSWER = 8, 128  # tokens of tests that do not say
 
 
@@ -55,34 +57,66 @@ class BenchCase:
 
     row: MeasuredRow
     subject: Subject
-    kind: Literal["decode", "prefill"]
-    tokens: float  # read or written
-    context: float  # held on average
-    longest: int  # tokens the cache must hold
+    test: Test
     gpus: int
     trusted: bool
     assumptions: tuple[str, ...]
 
+    @property
+    def kind(self) -> Literal["decode", "prefill"]:
+        """Whether answers are written or a prompt is read."""
+        return self.test.kind
 
-def _test(text: str) -> tuple[Literal["decode", "prefill"], float, float, int, str]:
-    """(kind, tokens, mean context, longest context, assumption) of a test's name."""
-    plain = text.lower()
-    found = re.match(r"(pp|tg)\s*(\d+)?", plain)
-    if found is None:
+
+_PROMPT = re.compile(r"^(pp|prefill|prompt)")
+_ANSWER = re.compile(r"^(tg|decode|eval|(text )?generation)")
+_MOST_TOKENS = 2**24
+
+
+@dataclass(frozen=True)
+class Test:
+    """What one llama-bench test runs: tokens read or written after `depth` tokens already in the cache."""
+
+    kind: Literal["decode", "prefill"]
+    tokens: float
+    depth: float
+    assumption: str
+
+    @property
+    def context(self) -> float:
+        """Tokens held on average."""
+        return self.depth + self.tokens / 2
+
+    @property
+    def longest(self) -> int:
+        """Tokens the cache must hold."""
+        return max(int(self.depth + self.tokens), 1)
+
+
+def read_test(text: str) -> Test:
+    """A test by its name: "pp512", "tg128 @ d4096", "prompt eval". Raises RowRefused."""
+    plain = ungrouped(text.lower().strip())
+    reads, writes = _PROMPT.match(plain), _ANSWER.match(plain)
+    if re.match(r"(pp\s*\d+\s*\+\s*tg|pg)", plain):
+        raise RowRefused(f"test: {text!r} is prompt and answer in one figure")
+    if not (reads or writes):
         raise RowRefused(f"test: {text!r} is neither pp (prompt) nor tg (answer)")
-    prompt = re.search(r"prompt (\d+)", plain)
-    output = re.search(r"output (\d+)", plain)
-    size = float(found.group(2)) if found.group(2) else None
-    if found.group(1) == "pp":
-        tokens = size or (float(prompt.group(1)) if prompt else None)
-        assumed = "" if tokens else "test: prompt length not given, 512 tokens assumed"
-        tokens = tokens or 512.0
-        return "prefill", tokens, tokens / 2, int(tokens), assumed
-    tokens = size or (float(output.group(1)) if output else None)
-    assumed = "" if tokens else f"test: length not given, {_SHORT_ANSWER} tokens assumed"
-    tokens = tokens or float(_SHORT_ANSWER)
-    before = float(prompt.group(1)) if prompt else (_SHORT_PROMPT if "short" in plain else 0.0)
-    return "decode", tokens, before + tokens / 2, int(before + tokens), assumed
+    name = (reads or writes or [""])[0]
+    size = re.match(r"[\s_-]*(\d+(?:e\d+)?)", plain[len(name) :])
+    told = re.search(r"prompt (\d+)" if reads else r"output (\d+)", plain)
+    tokens = float(size.group(1)) if size else float(told.group(1)) if told else None
+    deep = re.search(r"(?:@\s*(?:d|depth)?|\bd\s*=|\bdepth)\s*=?\s*(\d+)\s*(k?)", plain)
+    depth = float(deep.group(1)) * (1024 if deep.group(2) else 1) if deep else 0.0
+    if writes and not deep:
+        before = re.search(r"prompt (\d+)", plain)
+        depth = float(before.group(1)) if before else (_SHORT_PROMPT if "short" in plain else 0.0)
+    assumed = "" if tokens else "test: prompt length not given, 512 tokens assumed"
+    if writes and not tokens:
+        assumed = f"test: length not given, {_SHORT_ANSWER} tokens assumed"
+    if tokens == 0 or (tokens or 0) + depth > _MOST_TOKENS:
+        raise RowRefused(f"test: {text!r} is no number of tokens")
+    tokens = tokens or (512.0 if reads else float(_SHORT_ANSWER))
+    return Test("prefill" if reads else "decode", tokens, depth, assumed)
 
 
 def _excluded(row: MeasuredRow) -> bool:
@@ -99,19 +133,16 @@ def _excluded(row: MeasuredRow) -> bool:
 def prepare(row: MeasuredRow) -> BenchCase:
     """A row's case, from its input columns only. Raises RowRefused naming what is missing."""
     engine = speed_engine("llama.cpp")
-    kind, tokens, context, longest, assumed_test = _test(row.text("test"))
+    test = read_test(row.text("test"))
     fmt, assumed = format_of(row.text("quant"), "quant")
-    fmt = weight_format(_PLAIN.get(fmt.id, fmt.id))
-    found = subject(row, engine, fmt, kv_format("bf16"), (assumed, assumed_test))
+    fmt = gguf_of(fmt)
+    found = subject(row, engine, fmt, kv_format("bf16"), (assumed, test.assumption))
     trusted = row.text("kind") == TRUSTED_KIND and not _excluded(row)
     return BenchCase(
         row,
         found,
-        kind,
-        tokens,
-        context,
-        max(longest, 1),
-        row.count("n_gpus", 4096) or 1,
+        test,
+        row.count("n_gpus", 4096) or gpus_named(row.text("gpu")),
         trusted,
         found.assumptions,
     )
@@ -128,14 +159,20 @@ def predict_cases(cases: Sequence[BenchCase], engine: SpeedEngine | None = None)
         work = mine[0].subject.work
         rates = stack([case.subject.rates for case in mine])
         chosen = engine or mine[0].subject.engine
-        tokens = np.array([case.tokens for case in mine])
+        tokens = np.array([case.test.tokens for case in mine])
+        depth = np.array([case.test.depth for case in mine])
         gpus = np.array([case.gpus for case in mine], dtype=np.float64)
         if kind == "decode":
-            context = np.array([case.context for case in mine])
+            context = np.array([case.test.context for case in mine])
             found[indices] = 1 / decode_step(work, rates, chosen, 1.0, context).total
         else:
-            step = prompt_step(work, rates, chosen, tokens, split=Split(layer_gpus=gpus))
-            found[indices] = tokens / step.total
+            split = Split(layer_gpus=gpus)
+            seconds = prompt_step(work, rates, chosen, tokens, split=split).total
+            if depth.any():  # what follows a prompt costs what both take together, less the first
+                both = prompt_step(work, rates, chosen, tokens + depth, split=split).total
+                first = prompt_step(work, rates, chosen, np.maximum(depth, 1.0), split=split).total
+                seconds = np.where(depth > 0, both - first, seconds)
+            found[indices] = tokens / seconds
     return found
 
 
@@ -146,7 +183,7 @@ def runs_out_of_memory(case: BenchCase) -> tuple[bool, str]:
     build = re.search(r"\bb(?:uild )?(\d{3,5})", case.row.text("build"))
     chosen, _ = engine_for("llama.cpp", build.group(1) if build else "2800")
     deployment = deployment_of(
-        case.subject, case.gpus, 1, case.longest, engine=chosen, options=Options(flash_attention=False)
+        case.subject, case.gpus, 1, case.test.longest, engine=chosen, options=Options(flash_attention=False)
     )
     report = estimate(deployment)
     if report.refused:
@@ -168,7 +205,9 @@ def predict_row(row: MeasuredRow) -> RowResult:
     if "tokens_per_s" in quantities:
         value = float(predict_cases([case])[0])
         lines.append(predicted_line(row, "tokens_per_s", value, case.subject.engine.id, case.kind, "single"))
-    if "oom" in quantities:
+    if "oom" in quantities and row.text("oom").lower() not in (*_NO, *_YES):
+        lines.append(refused_line(row, "oom", f"oom: {row.text('oom')!r} is neither yes nor no"))
+    elif "oom" in quantities:
         out, reason = runs_out_of_memory(case)
         measured = "no" if row.text("oom").lower() in _NO else "yes"
         predicted = "yes" if out else "no"

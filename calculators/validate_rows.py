@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +14,7 @@ from calculators.architecture import read_config
 from calculators.architecture.layout import Architecture, CacheKind, ConfigRefused, Shard
 from calculators.formats import FormatRefused, engine_layout, weights_bytes
 from calculators.memory import Deployment, GpuMemory, Options
+from calculators.validate_cells import CellRefused, as_number, table_rows
 from calculators.validate_gpu import MatchedGpu, gpus_named, match_gpu
 from gpu_data.engine_schemas import Engine
 from gpu_data.engines import engine, engine_for, error_band, version_numbers
@@ -80,12 +78,11 @@ class MeasuredRow:
         text = self.text(column)
         if not text:
             return None
-        try:
-            value = float(text)
-        except ValueError:
-            raise RowRefused(f"{column}: {text!r} is not a number") from None
-        if not math.isfinite(value):
-            raise RowRefused(f"{column}: {text!r} is not a finite number")
+        value = as_number(text)
+        if value is None:
+            endless = re.fullmatch(r"[+-]?(nan|inf(inity)?|\d+e\d+)", text.lower())
+            kind = "finite number" if endless else "number"
+            raise RowRefused(f"{column}: {text!r} is not a {kind}")
         return value
 
     def count(self, column: str, high: int = 2**31) -> int | None:
@@ -114,31 +111,16 @@ class PreparedRow:
         return self.gpu.capacity_bytes is not None
 
 
-def read_rows(path: Path) -> Iterator[MeasuredRow]:
-    """The rows of a table with a header, cells separated by commas, semicolons or tabs.
+def read_rows(path: Path, columns: Sequence[str] = _NEEDED) -> Iterator[MeasuredRow]:
+    """The rows of a table with a header; columns it does not know are left alone.
 
-    Columns it does not know are left alone. Raises RowRefused when the file cannot be read or lacks a column
-    that every row needs.
+    Raises RowRefused when the file cannot be read or lacks one of the columns.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-    except (OSError, ValueError) as error:
-        raise RowRefused(f"{path}: cannot be read ({error})") from None
-    if not text.strip():
-        raise RowRefused(f"{path}: is empty; has no column {', '.join(_NEEDED)}")
-    header = text.splitlines()[0]
-    separator = max(",;\t", key=header.count)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-    try:
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
-        missing = [name for name in _NEEDED if name not in reader.fieldnames]
-        if missing:
-            raise RowRefused(f"{path}: has no column {', '.join(missing)}")
-        for cells in reader:
-            yield MeasuredRow({k: v for k, v in cells.items() if k is not None and isinstance(v, str)})
-    except csv.Error as error:
-        raise RowRefused(f"{path}: line {reader.line_num} is no row of a table ({error})") from None
+        for cells in table_rows(path, columns):
+            yield MeasuredRow(cells)
+    except CellRefused as error:
+        raise RowRefused(str(error)) from None
 
 
 @lru_cache(maxsize=512)
@@ -314,7 +296,7 @@ def _format_in_name(model_hf_id: str) -> str | None:
     return next((fmt for pattern, fmt in _NAMED_FORMATS if re.search(pattern, name)), None)
 
 
-def _nearest_format(label: str) -> str | None:
+def nearest_format(label: str) -> str | None:
     """A format to stand for one that no table knows, by its GGUF type or its stated bits."""
     bits = re.search(r"(?<![\d.])([2-8])[- ]?bits?\b", label.lower())
     return _nearest_gguf(label) or (_BITS.get(int(bits.group(1))) if bits else None)
@@ -328,7 +310,7 @@ def _weight_format(row: MeasuredRow, arch: Architecture, chosen: Engine) -> tupl
         return weight_format(named), f"quantization: not given, {weight_format(named).label} by the name"
     parsed = parse_quantization_label(label)
     if parsed.format is None:
-        nearest = _nearest_format(label)
+        nearest = nearest_format(label)
         if nearest is None:
             raise RowRefused(f"quantization: {parsed.refused}")
         return weight_format(nearest), f"quantization: {label!r} counted as {weight_format(nearest).label}"

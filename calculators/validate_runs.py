@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,14 @@ import numpy as np
 from calculators.architecture import ConfigRefused, params_total, read_config
 from calculators.architecture.layout import Architecture
 from calculators.training.generic import generic_architecture
+from calculators.validate_cells import ungrouped
 from calculators.validate_gpu import match_gpu
 from calculators.validate_rows import MeasuredRow, RowRefused
 from gpu_data.models import model, model_config, model_ids
 from gpu_data.training import model_aliases, training_model_config, training_model_names
 
+MOST = 1e18  # above everything that a table can print
+EXPERTS = re.compile(r"\bmoe\b|mixture|\d+x\d+|\ba\d+(\.\d+)?b\b|\d+e\b|experts")
 MOST_OFF = 0.2  # a known model is taken for a name only when its size agrees this well with the row's
 NOT_LANGUAGE = re.compile(r"diffusion|\bbert\b|megatron-bert|resnet|vit\b|whisper")
 
@@ -46,22 +48,6 @@ class RowResult:
     assumptions: tuple[str, ...]
 
 
-def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[MeasuredRow]:
-    """The rows of a CSV file with a header. Raises RowRefused when it lacks one of the columns."""
-    import csv
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RowRefused(f"{path}: cannot be read ({error})") from None
-    reader = csv.DictReader(text.splitlines(keepends=True))
-    missing = [name for name in columns if name not in (reader.fieldnames or ())]
-    if missing:
-        raise RowRefused(f"{path}: has no column {', '.join(missing)}")
-    for cells in reader:
-        yield MeasuredRow({k: v for k, v in cells.items() if k is not None and isinstance(v, str)})
-
-
 # ---------------------------------------------------------------- models
 
 
@@ -69,7 +55,7 @@ def _plain(name: str) -> str:
     """Letters and digits of a name, without owner, remarks in brackets and words of no architecture."""
     name = re.sub(r"\(.*?\)", " ", name.split("/")[-1].lower())
     name = re.sub(r"\b(instruct|chat|base|it|hf|text|preview|davinci)\b", " ", name)
-    return re.sub(r"[^a-z0-9.]+", "", name)
+    return re.sub(r"[^a-z0-9.]+", "", name.replace("+", "plus"))
 
 
 @cache
@@ -110,8 +96,10 @@ def _candidates(name: str) -> Iterator[tuple[str, str]]:
     shorter = _plain(re.sub(r"[\s_-]+\d+(?:\.\d+)?[bm]\s*$", "", name.lower()))  # "phi-1.5 1.3B"
     if shorter != plain and shorter in known:
         yield known[shorter]
-    starts = sorted((k for k in known if k.startswith(plain)), key=len)
-    yield from (known[k] for k in starts)
+    # "phi-3" begins no name of phi-3.5; "mistral" begins that of mistral-7b.
+    onward = r"(?![\d.])" if plain[-1].isdigit() else ""
+    starts = [k for k in known if re.match(re.escape(plain) + onward, k)]
+    yield from (known[k] for k in sorted(starts, key=len))
     wanted = _tokens(name)
     holders = [(len(_tokens(key) - wanted), where, key) for where, key in known.values()]
     held = [(n, where, key) for n, where, key in holders if wanted <= _tokens(key)]
@@ -128,21 +116,32 @@ def find_architecture(name: str, params_b: float | None) -> tuple[Architecture, 
         raise RowRefused(f"model: {name!r} is not a decoder language model")
     if params_b is not None and not 1e-3 <= params_b <= 1e5:
         raise RowRefused(f"params_b: {params_b:g} is no size of a model in billions")
+    size = params_b if params_b is not None else _size_in(name)
     for where, key in _candidates(name):
         arch = _architecture(where, key)
         if arch is None:
             continue
-        size = params_total(arch) / 1e9
-        if params_b is None or abs(size - params_b) <= MOST_OFF * params_b:
-            exact = _plain(key) == _plain(name)
+        exact = _plain(key) == _plain(name)
+        counted = params_total(arch) / 1e9
+        # A name's own figure may be rounded, or that of the active part of a model named alike.
+        alike = size is None or abs(counted - size) <= MOST_OFF * size
+        if alike or (params_b is None and (exact or _size_in(key) == size)):
             return arch, "" if exact else f"model: {name!r} taken as {key}"
-    if params_b is None:
+    if size is None:
         raise RowRefused(f"model: {name!r} is not known and params_b is empty")
-    arch = generic_architecture(params_b * 1e9)
+    if EXPERTS.search(name.lower()):
+        raise RowRefused(f"model: {name!r} is not known, and params_b does not say what its experts are")
+    arch = generic_architecture(size * 1e9)
     return arch, (
-        f"model: {name!r} is not known; counted as a Llama-like dense model of {params_b:g} B parameters, "
+        f"model: {name!r} is not known; counted as a Llama-like dense model of {size:g} B parameters, "
         f"{len(arch.layers)} layers of {arch.hidden_size}"
     )
+
+
+def _size_in(name: str) -> float | None:
+    """Billions of parameters that a name states ("Foo-13B", "350m"); None without, and for 8x7B or A3B."""
+    found = re.search(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)\s*([bm])(?![a-z0-9])", name.lower())
+    return float(found.group(1)) * (1.0 if found.group(2) == "b" else 1e-3) if found else None
 
 
 # ---------------------------------------------------------------- GPUs
@@ -158,6 +157,8 @@ def find_gpu(text: str) -> tuple[str | None, str]:
     words = plain.split()
     if not words:
         return None, "gpu: is empty"
+    if _NO_WHOLE_CARD.search(text.lower()):
+        return None, f"gpu: {text!r} is a part or a mobile version of a card, which is not in the GPU table"
     for dropped in range(len(words)):
         for name in _spellings(" ".join(words[: len(words) - dropped])):
             found = match_gpu(name)
@@ -167,6 +168,9 @@ def find_gpu(text: str) -> tuple[str | None, str]:
                     note = f"gpu: {text!r} taken as {found.name}"
                 return found.gpu_id, note
     return None, f"gpu: {text!r} is not in the GPU table"
+
+
+_NO_WHOLE_CARD = re.compile(r"laptop|mobile|\bmig\b|\d+g\.\d+gb|\bvgpu\b")
 
 
 def _size_agrees(name: str, gpu_id: str) -> bool:
@@ -211,14 +215,21 @@ def refused_line(row: MeasuredRow, quantity: str, reason: str) -> Line:
 
 
 def measured_value(row: MeasuredRow, column: str) -> float:
-    """A printed value; "38-43" counts at its middle, "up to 147" at 147. Raises RowRefused."""
+    """A printed value; "38-43" counts at its middle, "up to 147" at 147, "12k" at 12,000.
+
+    Raises RowRefused when there is none or it is not positive: no such quantity can be zero.
+    """
     text = row.text(column)
-    numbers = re.findall(r"\d+(?:\.\d+)?(?:e\d+)?", text)
-    if not numbers:
+    plain = ungrouped(text.lower())
+    found = re.findall(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(k(?![a-z]))?", plain)
+    if not found:
         raise RowRefused(f"{column}: {text!r} is not a number")
-    values = [float(number) for number in numbers[:2]]
-    is_range = re.fullmatch(r"\s*[\d.]+\s*[-–]\s*[\d.]+\s*", text)
-    return sum(values) / len(values) if is_range else values[0]
+    values = [float(number) * (1e3 if thousands else 1.0) for number, thousands in found[:2]]
+    is_range = re.fullmatch(r"\s*[\d.]+k?\s*[-–]\s*[\d.]+k?\s*", plain)
+    value = sum(values) / len(values) if is_range else values[0]
+    if not 0 < value < MOST or re.match(r"[\s~]*[-−]\s*\d", plain):
+        raise RowRefused(f"{column}: {text!r} is no value that can be measured")
+    return value
 
 
 def _errors(lines: list[Line]) -> dict[str, Any]:

@@ -21,13 +21,25 @@ from calculators.speed.rates import stack
 from calculators.speed.room import held_tokens, resident_sequences
 from calculators.speed.serving import Load, Server, burst, closed_loop, open_loop, static_batch
 from calculators.speed.step import Split
+from calculators.validate_cells import (
+    Sizes,
+    as_number,
+    first_number,
+    is_endless,
+    split_sizes,
+    tokens_in,
+)
+from calculators.validate_gpu import gpus_named
 from calculators.validate_speed import (
+    STAND_IN,
     MeasuredRow,
     RowRefused,
     RowResult,
     Subject,
     deployment_of,
     format_of,
+    gguf_of,
+    kv_of,
     predicted_line,
     read_table,
     refused_line,
@@ -37,17 +49,21 @@ from calculators.validate_speed import (
 )
 from gpu_data.engines import engine_for
 from gpu_data.formats import kv_format, weight_format
-from gpu_data.speed import speed_engine_for, workloads
+from gpu_data.speed import speed_engine_for, stand_in_for, workloads
 from gpu_data.speed_schemas import Load as BandLoad
 from gpu_data.speed_schemas import Quantity, SpeedEngine, Workload
 
 Floats = NDArray[np.float64]
 
 QUANTITIES = ("output_tokens_per_s", "ttft_ms", "tpot_ms")
-COLUMNS = ("id", "engine", "gpu", "model", "precision", "input_len", "output_len", "scenario")
+COLUMNS = ("id", "engine", "gpu", "model", "precision", "input_len", "output_len")
 MS = 1000.0
 _MANY = 1e9  # requests or sequences without limit
 _DEFAULT_REQUESTS = 500  # of an online run whose protocol is unknown
+_MOST_GPUS = 4096
+_ALONE = 256.0  # tokens of prompt or answer of a single request that does not say
+# Mean tokens of prompt and answer: gpustack docs/performance-lab, whose runs print them for this data set.
+_DATA_SETS: Mapping[str, tuple[float, float]] = {"sharegpt": (215.0, 200.0)}
 _FP8_CACHE = ("fp8", "nvfp4")  # TensorRT-LLM keeps the cache in FP8 for these checkpoints (perf-overview.md)
 _BATCH_OF: Mapping[str, BandLoad] = {
     "static": "batch",
@@ -78,6 +94,8 @@ class Case:
     step_tokens: float
     concurrency: float
     rate: float
+    copies: int  # of the model, each on GPUs of its own, that share the requests
+    band_engine: str  # whose bands hold
     assumptions: tuple[str, ...]
 
     @property
@@ -97,7 +115,7 @@ class Case:
 
 def _matches(workload: Workload, row: MeasuredRow) -> bool:
     return all(
-        not pattern or re.search(pattern, row.text(column))
+        not pattern or re.search(pattern, row.text(column), re.IGNORECASE)
         for column, pattern in (
             ("scenario", workload.scenario),
             ("notes", workload.notes),
@@ -108,68 +126,135 @@ def _matches(workload: Workload, row: MeasuredRow) -> bool:
     )
 
 
-def _workload(row: MeasuredRow) -> tuple[Workload, str]:
-    found = next((w for w in workloads() if _matches(w, row)), None)
-    if found is not None:
-        return found, ""
-    text = row.text("scenario").lower()
-    source = "words of the scenario"
-    if row.number("qps") is not None:
-        kind, note = "open", f"scenario: {text!r} taken as requests at a rate, {_DEFAULT_REQUESTS} in all"
-        return Workload(traffic=kind, requests=_DEFAULT_REQUESTS, statistic="median", source=source), note
-    concurrency = row.text("concurrency")
-    if "batch 1" in text or concurrency == "1" or "single" in text or "latency" in text:
-        return Workload(traffic="single", source=source), ""
-    if concurrency in ("", "inf"):
-        if "offline" not in text and "max" not in text:
-            raise RowRefused(f"scenario: {row.text('scenario')!r} says neither load nor concurrency")
-        return Workload(traffic="burst", requests=1000, source=source), "requests: 1,000 assumed"
-    if "static" in text:
-        return Workload(traffic="static", source=source), ""
-    return Workload(traffic="closed", source=source), ""
+_SINGLE = re.compile(
+    r"batch[ _-]?(?:size)?[ =_-]?1(?!\d)|\bbs ?= ?1(?!\d)|single|latency|interactive|ttft|first[ -]token"
+)
+_ALL_AT_ONCE = re.compile(r"offline|max|throughput|burst|peak|saturat|batch|unlimited|infinite|inf\b")
 
 
-def _first_number(text: str) -> float | None:
-    found = re.search(r"-?\d+(?:\.\d+)?", text.replace(",", ""))
-    return float(found.group()) if found else None
+def _clients(row: MeasuredRow) -> float | None:
+    """Requests in flight, infinite when as many as there are; None when the row does not say."""
+    text = row.text("concurrency")
+    if not text:
+        return None
+    if is_endless(text):
+        return _MANY
+    value = as_number(text)
+    if value is None and not re.search(r"\d\s*[-–/]\s*\d", text):
+        value = first_number(text)
+    if value is None or value <= 0:
+        raise RowRefused(f"concurrency: {text!r} is no number of requests in flight")
+    return min(value, _MANY)
 
 
-def _tokens(row: MeasuredRow, column: str, stated: float | None) -> float:
-    value = stated if stated is not None else _first_number(row.text(column))
-    if value is None or not 0 < value <= 2**24:
-        raise RowRefused(f"{column}: {row.text(column)!r} is not a number of tokens")
+def _rate(row: MeasuredRow) -> float | None:
+    """Requests per second, None when the row does not say or they all come at once."""
+    text = row.text("qps")
+    if not text or is_endless(text):
+        return None
+    value = first_number(text)
+    if value is None or not 0 < value < _MANY:
+        raise RowRefused(f"qps: {text!r} is no rate of requests")
     return value
 
 
-def _gpus(row: MeasuredRow, fits_on_one: bool) -> tuple[int, int, bool, str]:
-    """(GPUs of the tensor split, pipeline stages, attention data-parallel, assumption)."""
-    text, total = row.text("tp").upper(), row.count("n_gpus", 4096)
+def _workload(row: MeasuredRow) -> tuple[Workload, str]:
+    """What is asked of the server: by a benchmark's protocol, else by the words and numbers of the row."""
+    clients, rate = _clients(row), _rate(row)
+    found = next((w for w in workloads() if _matches(w, row)), None)
+    if found is not None and found.traffic == "open" and rate is None and clients is not None:
+        return found.model_copy(
+            update={"traffic": "closed"}
+        ), "qps: is empty, so the requests in flight count"
+    if found is not None and (found.traffic != "single" or clients in (None, 1.0, _MANY)):
+        return found, ""
+    text = row.text("scenario").lower()
+    source = "words of the scenario"
+    if rate is not None:
+        kind, note = "open", f"scenario: {text!r} taken as requests at a rate, {_DEFAULT_REQUESTS} in all"
+        return Workload(traffic=kind, requests=_DEFAULT_REQUESTS, statistic="median", source=source), note
+    if clients is not None and clients < _MANY:
+        kind = "single" if clients == 1 else "static" if "static" in text else "closed"
+        return Workload(traffic=kind, source=source), ""
+    if "static" in text and first_number(text):
+        return Workload(traffic="static", source=source), ""
+    batch = re.search(
+        r"(?:batch(?:[ _-]?size)?|\bbs|concurrency|users?|clients?)[ =:_-]*(\d+)|(\d+) (?:users|clients)",
+        text,
+    )
+    size = int(batch.group(1) or batch.group(2)) if batch else 0
+    if size > 1:
+        return Workload(traffic="closed", source=source), f"concurrency: empty, {size} by the scenario"
+    if size == 1 or (clients is None and _SINGLE.search(text)):
+        note = "" if row.text("concurrency") else "concurrency: empty, one request at a time by the scenario"
+        return Workload(traffic="single", source=source), note
+    if clients == _MANY or is_endless(row.text("qps")) or _ALL_AT_ONCE.search(text):
+        return Workload(traffic="burst", requests=1000, source=source), "requests: 1,000 assumed, all at once"
+    raise RowRefused(f"scenario: {row.text('scenario')!r} says neither load nor concurrency")
+
+
+def _tokens(row: MeasuredRow, column: str, stated: float | None, single: bool) -> tuple[float, str]:
+    """(tokens, assumption): the protocol's, the cell's, or the mean of the data set it names."""
+    text = row.text(column)
+    value = stated if stated is not None else None if "^" in text else tokens_in(text)
+    if value is None and not text and single and (column == "output_len" or not row.text("ttft_ms")):
+        return _ALONE, f"{column}: empty, {_ALONE:g} tokens assumed, which hardly matter for one request"
+    if value is None:
+        for name, lengths in _DATA_SETS.items():
+            if name in f"{row.text('input_len')} {row.text('scenario')}".lower():
+                mean = lengths[column == "output_len"]
+                return mean, f"{column}: {text or 'empty'}, {mean:g} tokens, the mean of {name}"
+    if value is None or not 1 <= value <= 2**24:
+        raise RowRefused(f"{column}: {text!r} is not a number of tokens")
+    return value, ""
+
+
+def _gpus(row: MeasuredRow, fits_on_one: bool, engine: SpeedEngine) -> tuple[Sizes, str]:
+    """(how the GPUs share the model, assumption)."""
+    text, total = row.text("tp"), row.count("n_gpus", _MOST_GPUS)
+    named = gpus_named(row.text("gpu"))
+    if total is None and named > 1:
+        total = named
     if not text:
-        tp = 1 if fits_on_one or total is None else total
-        return tp, 1, False, f"tp: empty, taken as {tp}"
-    pipeline = re.search(r"PP(\d+)", text)
-    apart = re.search(r"DEP(\d+)", text)
-    tensor = apart or re.search(r"TP(\d+)", text) or re.match(r"(\d+)", text)
-    if tensor is None:
-        raise RowRefused(f"tp: {row.text('tp')!r} is not a tensor-parallel size")
-    tp, pp = int(tensor.group(1)), int(pipeline.group(1)) if pipeline else 1
-    if tp < 1 or pp < 1:
-        raise RowRefused(f"tp: {row.text('tp')!r} is not a tensor-parallel size")
-    if pp == 1 and total is not None and total > tp and total % tp == 0:
-        return tp, total // tp, bool(apart), f"n_gpus: {total // tp} pipeline stages of {tp} GPUs"
-    return tp, pp, bool(apart), ""
+        count = total or 1
+        if engine.splits_by_layers:
+            return Sizes(pipeline=count), f"tp: empty, layers split over {count}" if count > 1 else ""
+        count = 1 if fits_on_one else count
+        return Sizes(tensor=count), f"tp: empty, taken as {count}"
+    sizes = split_sizes(text)
+    if sizes is None or sizes.gpus > _MOST_GPUS:
+        raise RowRefused(f"tp: {text!r} is not a tensor-parallel size")
+    notes = ""
+    if sizes.context > 1:
+        sizes = replace(sizes, tensor=sizes.tensor * sizes.context, context=1)
+        notes = "tp: context parallelism counted as tensor parallelism"
+    if engine.splits_by_layers and sizes.tensor > 1:
+        sizes = replace(sizes, tensor=1, pipeline=sizes.tensor * sizes.pipeline)
+        notes = "tp: this engine splits by layers"
+    if sizes.pipeline == 1 and sizes.data == 1 and total and total > sizes.gpus and total % sizes.gpus == 0:
+        stages = total // sizes.gpus
+        return replace(sizes, pipeline=stages), f"n_gpus: {stages} pipeline stages of {sizes.gpus} GPUs"
+    return sizes, notes
 
 
 def _subject(row: MeasuredRow) -> Subject:
-    engine = speed_engine_for(row.text("engine"))
-    if engine is None:
-        raise RowRefused(f"engine: {row.text('engine')!r} is not modelled")
+    engine = speed_engine_for(row.text("engine"), row.text("date"))
     fmt, assumed = format_of(row.text("precision"), "precision")
     notes = [assumed]
-    kv = kv_format("bf16")
-    if engine.id == "tensorrt-llm" and fmt.id in _FP8_CACHE:
+    if engine is None:
+        near = stand_in_for(row.text("engine"))
+        if near is None:
+            raise RowRefused(f"engine: {row.text('engine')!r} is not modelled")
+        engine = near[0]
+        notes.append(f"engine: {row.text('engine')!r} taken as {engine.label}: {near[1]}")
+    kv, assumed_kv = kv_of(row, "precision", "notes")
+    notes.append(assumed_kv)
+    if kv is None and engine.id == "tensorrt-llm" and fmt.id in _FP8_CACHE:
         kv = kv_format("fp8")
         notes.append("KV cache in FP8, as TensorRT-LLM does with FP8 and FP4 checkpoints")
+    kv = kv or kv_format("bf16")
+    if engine.id == "llama.cpp":
+        fmt = gguf_of(fmt)
     found = subject(row, engine, fmt, kv, notes)
     native = found.architecture.quantization
     if native is not None and native.kind == "mxfp4" and fmt.id in ("nvfp4", "mxfp4"):
@@ -206,10 +291,12 @@ def _resident(row: MeasuredRow, found: Subject, case: Case, workload: Workload) 
     copies = case.tensor_parallel_size if case.data_parallel_attention else 1
 
     def room(tokens: float) -> float:
-        return max(float(resident_sequences(deployment, found.engine, tokens)) * copies, 1.0)
+        return float(resident_sequences(deployment, found.engine, tokens)) * copies
 
     admitted = held if found.engine.reserves_answer else case.input_tokens
-    return room(held), room(admitted), float(batch_tokens(deployment)) * copies
+    known = deployment.engine.batch_defaults
+    step_tokens = float(batch_tokens(deployment)) if known else float(found.engine.chunk_tokens)
+    return room(held), room(admitted), step_tokens * copies
 
 
 def prepare(row: MeasuredRow) -> Case:
@@ -218,17 +305,16 @@ def prepare(row: MeasuredRow) -> Case:
     workload, assumed = _workload(row)
     capacity = usable_bytes(found.spec)
     fits_on_one = bool(stored_bytes_of(found) < 0.85 * capacity)
-    tp, pp, apart, assumed_gpus = _gpus(row, fits_on_one)
-    prompt = _tokens(row, "input_len", workload.input_tokens)
-    output = _tokens(row, "output_len", workload.output_tokens)
-    concurrency = row.text("concurrency")
-    clients = _MANY if concurrency in ("", "inf") else (row.number("concurrency") or 1.0)
-    rate = row.number("qps") if workload.traffic == "open" else None
-    if workload.traffic == "open" and not (rate and rate > 0):
+    sizes, assumed_gpus = _gpus(row, fits_on_one, found.engine)
+    prompt, assumed_prompt = _tokens(row, "input_len", workload.input_tokens, workload.traffic == "single")
+    output, assumed_output = _tokens(row, "output_len", workload.output_tokens, workload.traffic == "single")
+    clients = _clients(row) or _MANY
+    rate = _rate(row) if workload.traffic == "open" else None
+    if workload.traffic == "open" and rate is None:
         raise RowRefused("qps: is empty, so the request rate is unknown")
     if workload.traffic in ("closed", "static") and clients >= _MANY:
-        stated = _first_number(row.text("scenario"))
-        if stated is None:
+        stated = first_number(row.text("scenario"))
+        if stated is None or stated < 1:
             raise RowRefused("concurrency: is empty")
         clients = stated
     requests = float(workload.requests or 1)
@@ -240,24 +326,34 @@ def prepare(row: MeasuredRow) -> Case:
         found,
         traffic,
         workload.statistic,
-        tp,
-        pp,
-        apart,
+        sizes.tensor,
+        sizes.pipeline,
+        sizes.apart,
         prompt,
         output,
         max(workload.output_tokens_max or output, output),
-        requests,
+        max(requests / sizes.data, 1.0),
         1.0,
         1.0,
         float(found.engine.chunk_tokens),
-        clients,
-        rate or 0.0,
-        tuple(n for n in (*found.assumptions, assumed, assumed_gpus) if n),
+        max(clients / sizes.data, 1.0),
+        (rate or 0.0) / sizes.data,
+        sizes.data if traffic != "single" else 1,
+        found.engine.id if speed_engine_for(row.text("engine")) else STAND_IN,
+        (),
     )
+    notes = (*found.assumptions, assumed, assumed_gpus, assumed_prompt, assumed_output)
     if traffic in ("single", "static"):
-        return case
+        return replace(case, assumptions=tuple(n for n in notes if n))
     resident, admitted, tokens = _resident(row, found, case, workload)
-    return replace(case, resident=resident, admitted=admitted, step_tokens=tokens)
+    short = "" if resident >= 1 else "gpu: by our memory estimate not one such request fits; one counted"
+    return replace(
+        case,
+        resident=max(resident, 1.0),
+        admitted=max(admitted, 1.0),
+        step_tokens=tokens,
+        assumptions=tuple(n for n in (*notes, short) if n),
+    )
 
 
 # ---------------------------------------------------------------- predicting
@@ -313,7 +409,9 @@ def grouped(cases: Sequence[Case]) -> list[list[int]]:
     """Indices of cases that can be computed as one array: same model work, engine, traffic and statistic."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, case in enumerate(cases):
-        key = (id(case.subject.work), case.subject.engine.id, case.traffic, case.statistic)
+        engine = case.subject.engine
+        way = (engine.id, engine.graph_context_tokens, engine.splits_by_layers)
+        key = (id(case.subject.work), way, case.traffic, case.statistic)
         groups.setdefault(key, []).append(i)
     return list(groups.values())
 
@@ -329,7 +427,7 @@ def predict(
         mine = [cases[i] for i in indices]
         engine = mine[0].subject.engine
         load = _loads(mine, (engines or {}).get(engine.id, engine))
-        found["output_tokens_per_s"][indices] = load.output_tokens_per_s
+        found["output_tokens_per_s"][indices] = load.output_tokens_per_s * _column(mine, "copies")
         found["ttft_ms"][indices] = load.ttft_s * MS
         found["tpot_ms"][indices] = load.tpot_s * MS
     return found
@@ -350,7 +448,7 @@ def predict_row(row: MeasuredRow) -> RowResult:
     try:
         case = prepare(row)
         values = predict([case])
-        engine_id, load = case.subject.engine.id, case.load
+        engine_id, load = case.band_engine, case.load
         lines = tuple(
             predicted_line(row, name, float(values[name][0]), engine_id, band_name(name, load), load)
             for name in quantities

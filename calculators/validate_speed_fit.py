@@ -23,7 +23,7 @@ from calculators.validate_llamacpp import BenchCase
 from calculators.validate_llamacpp import predict_cases as predict_bench
 from calculators.validate_llamacpp import prepare as prepare_bench
 from calculators.validate_serving import QUANTITIES, Case, band_name, grouped, predict, prepare
-from calculators.validate_speed import RowRefused, read_table
+from calculators.validate_speed import STAND_IN, RowRefused, read_table
 from gpu_data.speed_schemas import SpeedBand, SpeedConstants, SpeedEngine
 
 Floats = NDArray[np.float64]
@@ -74,13 +74,15 @@ def with_values(engine: SpeedEngine, values: Mapping[str, float]) -> SpeedEngine
 
 
 def trusted_serving(case: Case) -> bool:
-    """Whether a serving row may steer the fit.
+    """Whether a serving row may steer the fit: one of an engine that is modelled, and not these.
 
     AccelMark's RTX 6000 Ada host runs below an RTX A6000 and reads long prompts at 29 % of peak; the H100
     page of GLM-4.5-Air repeats the A100 page's figures; "vLLM" without a version is of 2023, before CUDA
     graphs; rows whose count of parameters belongs to another model than the one they name (the command on
     gpustack's page of Qwen3-32B is copied from that of Qwen3-14B, its results are not).
     """
+    if case.band_engine == STAND_IN:
+        return False
     cells = case.row
     stated, counted = cells.number("params_b"), params_total(case.subject.architecture) / GIGA
     if stated and abs(np.log(counted / stated)) > ANOTHER_MODEL:

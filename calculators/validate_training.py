@@ -11,27 +11,29 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from calculators.architecture import Architecture, params_active
 from calculators.training.gpu import GpuRefused, gpu_speed_of
 from calculators.training.plan import planned, squeezed
 from calculators.training.setup import Parallel, Training, refusal
 from calculators.training.speed import GpuSpeed, Speed, speed
+from calculators.validate_cells import Sizes, split_sizes, ungrouped
 from calculators.validate_finetune import (
+    STAGES,
+    UNSAID,
     row_framework,
     sequence_length,
     stated_checkpointing,
 )
-from calculators.validate_rows import MeasuredRow, RowRefused
+from calculators.validate_gpu import gpus_named
+from calculators.validate_rows import MeasuredRow, RowRefused, read_rows
 from calculators.validate_runs import (
+    MOST,
     Line,
     RowResult,
     find_architecture,
     find_gpu,
     line,
     measured_value,
-    read_rows,
     refused_line,
 )
 from gpu_data.training import optimizer_named, precision_named, training_tables
@@ -73,12 +75,15 @@ def capacity_bytes(gpu_id: str) -> float:
 
 
 def _global_tokens(row: MeasuredRow, seq_len: int) -> float | None:
-    text = row.text("global_batch").lower()
-    found = re.match(r"([\d.]+)\s*([mk]?)\s*(tok|seq)?", text)
-    if not found or not found.group(1).strip("."):
+    text = ungrouped(row.text("global_batch").lower())
+    found = re.match(r"[\s~]*(\d+(?:\.\d+)?(?:e\d+)?)\s*([mk]?)\s*(tok|seq)?", text)
+    if not found:
         return None
     value = float(found.group(1)) * {"m": 1e6, "k": 1e3, "": 1.0}[found.group(2)]
-    return value * (seq_len if found.group(3) == "seq" else 1)
+    tokens = value * (seq_len if found.group(3) == "seq" else 1)
+    if not 0 < tokens < MOST:
+        raise RowRefused(f"global_batch: {row.text('global_batch')!r} is no number of tokens")
+    return tokens
 
 
 def _stated_parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Parallel | None:
@@ -86,24 +91,30 @@ def _stated_parallel(row: MeasuredRow, framework: Framework, gpus: int) -> Paral
     text = row.text("parallelism").lower()
     if gpus == 1:
         return Parallel()
-    sizes = {name: int(n) for name, n in re.findall(r"\b(tp|pp|cp|ep)(\d+)", text)}
+    named = re.findall(r"(?<![a-z])[tpce]p[ =:_-]?\d+", text)
+    sizes = split_sizes(" ".join(named)) if named else Sizes()
+    if sizes is None:
+        raise RowRefused(f"parallelism: {row.text('parallelism')!r} names a size that no GPUs can have")
     stage = 3 if re.search(r"fsdp|full_shard|zero-?3|hsdp", text) else None
-    named = re.search(r"zero-?([0-3])", text)
-    if stage is None and named:
-        stage = int(named.group(1))
-    if not sizes and stage is None:
+    told = re.search(r"zero[-_ ]?(?:stage)?[-_= ]?([0-3])", text)
+    plain = re.search(r"\bddp\b|no_shard", text)
+    if stage is None and (told or plain or "shard_grad_op" in text):
+        stage = int(told.group(1)) if told else 0 if plain else 2
+    if not named and stage is None:
         return None
-    whole = np.prod([sizes.get(name, 1) for name in ("tp", "pp", "cp")])
+    whole = sizes.tensor * sizes.pipeline * sizes.context
     if gpus % whole:
-        return None
-    zero = stage if stage is not None else min(framework.zero_stage, 3 if sizes.get("pp", 1) == 1 else 1)
+        raise RowRefused(
+            f"parallelism: {row.text('parallelism')!r} takes {whole} GPUs at a time, not of {gpus}"
+        )
+    zero = stage if stage is not None else min(framework.zero_stage, 3 if sizes.pipeline == 1 else 1)
     return Parallel(
         gpus,
-        sizes.get("tp", 1),
-        sizes.get("pp", 1),
-        sizes.get("cp", 1),
-        sizes.get("ep", 1),
-        {0: 0, 1: 1, 2: 2, 3: 3}[zero],
+        sizes.tensor,
+        sizes.pipeline,
+        sizes.context,
+        sizes.expert,
+        STAGES[zero],
         True,
         2 if "interleaved" in text else 1,
     )
@@ -118,7 +129,9 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
     framework, framework_note = row_framework(row)
     arch, model_note = find_architecture(row.text("model"), row.number("params_b"))
     notes = [gpu_note, framework_note, model_note, *arch.assumptions]
-    gpus = row.count("n_gpus", 2**22)
+    gpus = row.count("n_gpus", 2**22) or (
+        gpus_named(row.text("gpu")) if gpus_named(row.text("gpu")) > 1 else None
+    )
     if gpus is None:
         gpus = GPUS_ASSUMED
         notes.append(f"n_gpus: empty, {gpus} assumed")
@@ -131,13 +144,17 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
         precision = tables.precisions["bf16-fp8"]
     optimizer = optimizer_named(row.text("optimizer")) or tables.optimizers["adamw"]
     length, length_note = sequence_length(row, framework)
-    batch = row.count("micro_batch", 2**20)
+    batch = None if row.text("micro_batch").lower() in UNSAID else row.count("micro_batch", 2**20)
     if batch is None:
         batch = max(TOKENS_ASSUMED // length, 1)
-        notes.append(f"micro_batch: empty, {batch} assumed")
+        notes.append(f"micro_batch: {row.text('micro_batch') or 'empty'}, {batch} assumed")
     method = "lora" if re.search(r"\bq?lora\b", f"{row.text('kind')} {row.text('run')}".lower()) else "full"
     checkpointing = stated_checkpointing(row.text("act_ckpt"))
-    offload = "optimizer" if re.search(r"cpu offload", row.text("parallelism").lower()) else "none"
+    offload = (
+        "optimizer"
+        if re.search(r"cpu[ _-]?offload|zero.*offload", row.text("parallelism").lower())
+        else "none"
+    )
     training = Training(
         arch,
         framework,
@@ -157,7 +174,7 @@ def prepare(row: MeasuredRow) -> PreparedTraining:
     elif gpus > 1:
         training, plan_note = planned(training, gpus, memory)
         notes.append(plan_note)
-    if not row.text("micro_batch") and training.parallel.pipeline > 1:
+    if row.text("micro_batch").lower() in UNSAID and training.parallel.pipeline > 1:
         training = training.but(micro_batch=1)
     refused = refusal(training)
     if refused:

@@ -31,8 +31,8 @@ from calculators.training.speed import (
     work,
 )
 from calculators.validate_finetune import predict_file as predict_finetune
-from calculators.validate_rows import MeasuredRow, RowRefused
-from calculators.validate_runs import measured_value, read_rows
+from calculators.validate_rows import MeasuredRow, RowRefused, read_rows
+from calculators.validate_runs import measured_value
 from calculators.validate_training import COLUMNS, PreparedTraining, prepare
 from calculators.validate_training import predict_row as predict_training_row
 from gpu_data.training import training_tables

@@ -15,6 +15,7 @@ from gpu_data.speed_schemas import (
     SpeedBand,
     SpeedConstants,
     SpeedEngine,
+    StandIn,
     Workload,
 )
 
@@ -79,17 +80,48 @@ def speed_engine_like(engine_id: str, family: str) -> SpeedEngine | None:
     return known.get(engine_id) or known.get(family)
 
 
-def speed_engine_for(text: str) -> SpeedEngine | None:
-    """The engine that a name with its version means ("vLLM 0.7.3"), None when unknown."""
+@cache
+def _stand_ins() -> tuple[StandIn, ...]:
+    return tuple(StandIn(**row) for row in _read("speed.toml").get("stand_in", ()))
+
+
+def stand_in_for(text: str) -> tuple[SpeedEngine, str] | None:
+    """(the engine nearest to one that is not modelled, why), None when none is known to be near."""
+    lowered = text.strip().lower()
+    found = next((row for row in _stand_ins() if re.search(row.pattern, lowered)), None)
+    if found is None:
+        return None
+    engine = speed_engine(found.engine)
+    if found.splits_by_layers:
+        engine = engine.model_copy(update={"splits_by_layers": True})
+    return without_graphs(engine) if found.without_graphs else engine, found.reason
+
+
+def without_graphs(engine: SpeedEngine) -> SpeedEngine:
+    """The engine as it runs where the host launches every kernel (eager mode)."""
+    return engine.model_copy(update={"graph_context_tokens": 1})
+
+
+def speed_engine_for(text: str, date: str = "") -> SpeedEngine | None:
+    """The engine that a name with its version means ("vLLM 0.7.3"), None when unknown.
+
+    A name without a version means the newest set that was released at the date (year and month), when given.
+    """
     lowered = text.strip().lower()
     number = re.search(r"\d+(?:\.\d+)+", lowered)
     version = tuple(int(part) for part in number.group().split(".")) if number else None
+    if version is None and re.match(r"20\d\d-\d\d", date):
+        newest = [e for e in speed_engines() if e.first_released and date[:7] >= e.first_released]
+        named = [e for e in newest if lowered and any(re.fullmatch(r.pattern, lowered) for r in e.matches)]
+        if named:
+            return named[-1]
     for found in speed_engines():
         for rule in found.matches:
             if not re.search(rule.pattern, lowered):
                 continue
             if rule.below is None or (version is not None and version < rule.below):
-                return found
+                early = version is None and found.graphs_since and "" < date[:7] < found.graphs_since
+                return without_graphs(found) if early else found
     return None
 
 

@@ -68,15 +68,27 @@ class SpeedEngine(Frozen):
     splits_by_layers: bool
     chunk_tokens: PositiveInt  # prompt tokens of one step
     graph_context_tokens: PositiveInt = 2**31  # longer contexts decode outside CUDA graphs
+    graphs_since: str = ""  # year and month; before, every kernel was launched by the host
     pipeline_chunks: PositiveInt  # chunks in flight over GPUs that split by layers
     max_num_seqs: PositiveInt
     limited_by_memory_only: bool = False  # sequences at once: room in the cache, no default of its own
     reserves_answer: bool = False  # room for the whole answer is kept from the start
     constants: SpeedConstants
     matches: tuple[SpeedVersion, ...]
+    first_released: str = ""  # year and month, of the first version in the set
     rows: int  # measured rows that decided the constants
     source: str
     note: str = ""  # what a reader must know about every estimate
+
+
+class StandIn(Frozen):
+    """An engine that another one stands for: a regular expression in its lower-cased name, and why."""
+
+    pattern: str
+    engine: str
+    reason: str
+    splits_by_layers: bool = False
+    without_graphs: bool = False  # every kernel is launched by the host
 
 
 class SpeedBand(Frozen):

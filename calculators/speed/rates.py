@@ -6,6 +6,7 @@ treated like any other. Fields are scalars, or arrays over GPUs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -17,6 +18,7 @@ from calculators.formats import support
 from gpu_data.format_schemas import WeightFormat
 
 GIGA, TERA, GIB = 1e9, 1e12, 2**30
+NODE_GPUS = 8.0  # GPUs that share a server: HGX, OAM and the usual PCIe servers
 Floats = NDArray[np.float64]
 Number = float | Floats
 
@@ -61,7 +63,8 @@ class GpuRates:
     bandwidth: peak [byte/s]; compute: dense peak of the format computed in [FLOP/s]; attention: of 16 bits
     [FLOP/s]; operand_bytes: of one number multiplied; sm_clock: processors x clock [1/s], NaN when unknown;
     link: fast link, one direction [byte/s], NaN without one, and how many GPUs it joins (more talk over pcie
-    [byte/s]); unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in.
+    [byte/s]); unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in;
+    crossings: of the lanes by a byte for another GPU, 2 where it goes by the host's memory.
     """
 
     bandwidth: Number
@@ -73,6 +76,7 @@ class GpuRates:
     link_gpus: Number
     pcie: Number
     unpacked_bits: Number
+    crossings: Number = 1.0
     computed_in: str | tuple[str, ...] = ""
 
     def column(self) -> GpuRates:
@@ -118,12 +122,29 @@ def bandwidth_bytes_per_s(spec: Mapping[str, object]) -> float:
 
 
 def _link(spec: Mapping[str, object]) -> tuple[float, float]:
-    """(one direction of the fast link [byte/s], how many GPUs it joins); NaN and 0 without one."""
+    """(one direction of the fast link [byte/s], how many GPUs it joins); NaN and 0 without one.
+
+    Bridges join two cards, or as many as their name says; racks of NVL72 seventy-two; modules on one board
+    eight (HGX, OAM universal baseboards).
+    """
     both = _number(spec, "interconnect_gb_per_s")
     name = _text(spec, "interconnect")
     if not both > 0:
         return float("nan"), 0.0
-    return both / 2 * GIGA, 2.0 if "bridge" in name else float("inf")
+    if "bridge" in name:
+        said = re.findall(r"\b(\d+) GPUs", name)
+        return both / 2 * GIGA, float(said[-1]) if said else 2.0
+    rack = re.search(r"NVL(\d+)", _text(spec, "form_factor"))
+    return both / 2 * GIGA, float(rack.group(1)) if rack else NODE_GPUS
+
+
+def pcie_crossings(spec: Mapping[str, object]) -> float:
+    """How often a byte crosses PCIe to another GPU: once between peers, twice by the host's memory.
+
+    Drivers of GeForce cards offer no peer access over PCIe. Source: device queries of such servers (the
+    catalogue's interconnect of RTX 4090, "P2P disabled").
+    """
+    return 2.0 if "GeForce" in _text(spec, "name") or "P2P disabled" in _text(spec, "interconnect") else 1.0
 
 
 def gpu_rates(
@@ -163,6 +184,7 @@ def gpu_rates(
         link_gpus=joined,
         pcie=_PCIE_GB_PER_S.get(int(generation) if generation == generation else 4, 31.5) * GIGA,
         unpacked_bits=0.0 if native or fmt.kind == "plain" else _bits(fmt, arch),
+        crossings=pcie_crossings(spec),
         computed_in=dtype,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calculators.speed.rates import GpuRates, effective_bandwidth, effective_compute
+from calculators.speed.rates import NODE_GPUS, GpuRates, effective_bandwidth, effective_compute
 from calculators.speed.work import (
     ModelWork,
     cache_bytes_read,
@@ -155,18 +155,27 @@ def all_reduce_seconds(
     """Seconds of one all-reduce of `message_bytes` over the GPUs; 0 on one GPU.
 
     Ring: each GPU sends 2 (T - 1) / T of the message (Patarasuk and Yuan, 2009), plus a latency for each
-    doubling of the GPUs. The fast link counts where it joins that many GPUs, else PCIe through the host,
-    where small messages too take longer the slower the lanes are.
+    doubling of the GPUs. The fast link counts where it joins that many GPUs, else PCIe (twice by the host's
+    memory without peer access), where small messages too take longer the slower the lanes are. Across servers
+    every GPU of one reduces its part of the message with its fellows in the others, over an adapter of its
+    own (NCCL's two levels).
     """
     tp = np.asarray(tensor_parallel_size, dtype=np.float64)
-    fast = (np.asarray(rates.link_gpus) >= tp) & (np.nan_to_num(rates.link) > 0)
-    host = constants["pcie_share"] * np.asarray(rates.pcie)
+    node = np.maximum(np.asarray(rates.link_gpus), NODE_GPUS)
+    inside, nodes = np.minimum(tp, node), np.ceil(tp / node)
+    fast = (np.asarray(rates.link_gpus) >= inside) & (np.nan_to_num(rates.link) > 0)
+    host = constants["pcie_share"] * np.asarray(rates.pcie) / np.asarray(rates.crossings)
     direct = constants["link_share"] * np.nan_to_num(rates.link, nan=0.0)
     link = np.where(fast, np.maximum(direct, host), host)
     slower = PCIE_4_BYTES_PER_S / np.asarray(rates.pcie)
     latency = np.where(fast, constants["link_latency_s"], constants["pcie_latency_s"] * slower)
-    sent = 2 * (tp - 1) / tp * np.asarray(message_bytes, dtype=np.float64)
-    return np.where(tp > 1, sent / link + latency * np.log2(np.maximum(tp, 1.0)), 0.0)
+    message = np.asarray(message_bytes, dtype=np.float64)
+    sent = 2 * (inside - 1) / inside * message
+    seconds = sent / link + latency * np.log2(np.maximum(inside, 1.0))
+    network = constants["network_share"] * np.asarray(rates.pcie)
+    across = 2 * (nodes - 1) / nodes * message / inside / network
+    across = across + constants["network_latency_s"] * np.log2(np.maximum(nodes, 1.0))
+    return np.where(tp > 1, seconds + np.where(nodes > 1, across, 0.0), 0.0)
 
 
 def step_seconds(
@@ -223,7 +232,9 @@ def step_seconds(
     attend = attention / attention_rate(rates, k)
 
     message = tokens * work.hidden_size * ACTIVATION_BYTES
-    communication = work.n_layers * ALL_REDUCES_PER_LAYER * all_reduce_seconds(rates, k, message, tp)
+    # With attention apart, tokens only meet where they share experts: gathered before, scattered after.
+    reduces = np.where(apart, work.moe_layers, ALL_REDUCES_PER_LAYER * work.n_layers)
+    communication = reduces * all_reduce_seconds(rates, k, message, tp)
     busy = Step(
         read_weights, multiply, read_experts, multiply_experts, read_cache, attend, communication, np.zeros(1)
     )

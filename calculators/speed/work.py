@@ -29,6 +29,7 @@ CONV_BYTES = 2.0
 _EXPERTS = (Role.EXPERT_GATE, Role.EXPERT_UP, Role.EXPERT_DOWN)
 _REPLICATED = (CacheKind.LATENT, CacheKind.INDEXER)
 _QUERY = (Role.ATTN_Q, Role.MLA_Q_B)
+_ATTENDED = (CacheKind.FULL, CacheKind.SLIDING, CacheKind.CHUNKED, CacheKind.LATENT, CacheKind.COMPRESSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +55,27 @@ class CacheClass:
     fixed_bytes: float  # per sequence whatever the context; a recurrent state is read and written
     kv_heads: int
     replicated: bool  # tensor parallelism copies it instead of splitting it
+    selected_cells: int | None = None  # an indexer chooses so many; only its own keys are read of every cell
+    index_bytes_per_cell: float = 0.0  # of bytes_per_cell, those keys
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionClass:
     """Layers whose queries meet the same keys.
 
-    flop_per_pair: of all these layers, for one query and one cell, scores and weighted sum.
-    score_heads: heads x layers, the numbers of the score matrix per query and cell.
+    flop_per_pair: of all these layers, for one query and one cell, scores and weighted sum; direct: the same
+    where queries meet the cache as it is stored (latent attention while decoding, and wherever cells are
+    chosen). score_heads: heads x layers, the numbers of the score matrix per query and cell.
+    index_flop_per_pair: of an indexer, for one query and every cell it chooses from.
     """
 
     flop_per_pair: float
+    direct_flop_per_pair: float
     score_heads: float
     window_tokens: int | None
     tokens_per_cell: int
+    selected_cells: int | None = None
+    index_flop_per_pair: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -219,12 +227,17 @@ def _cache_bytes(arch: Architecture, cache: Cache, fmt: KvFormat) -> float:
 
 
 def _caches(arch: Architecture, fmt: KvFormat) -> tuple[CacheClass, ...]:
-    found: dict[Cache, int] = {}
+    found: dict[tuple[Cache, int], int] = {}
     for layer, count in _counted(arch):
-        for cache in layer.caches:
-            found[cache] = found.get(cache, 0) + count
+        index = _index_width(layer)
+        attended = (
+            () if layer.caches else _attended_caches(arch, layer)
+        )  # kept by an earlier layer, read again
+        for cache in (*layer.caches, *attended):
+            key = (cache, index if cache.selected_cells and cache.kind is CacheKind.COMPRESSED else 0)
+            found[key] = found.get(key, 0) + count
     classes = []
-    for cache, count in found.items():
+    for (cache, index), count in found.items():
         size = _cache_bytes(arch, cache, fmt)
         classes.append(
             CacheClass(
@@ -234,32 +247,70 @@ def _caches(arch: Architecture, fmt: KvFormat) -> tuple[CacheClass, ...]:
                 count * cache.fixed_elements * size * (2 if cache.kind is CacheKind.STATE else 1),
                 max(cache.kv_heads, 1),
                 cache.kind in _REPLICATED,
+                cache.selected_cells,
+                count * index * size,
             )
         )
     return tuple(classes)
 
 
+def _index_width(layer: Layer) -> int:
+    """Width of one indexer key: its queries' rows over its heads (one weight row each); 0 without indexer."""
+    rows = [w.shape[0] for w in layer.weights if w.role is Role.INDEXER and len(w.shape) > 1]
+    return max(rows) // min(rows) if rows else 0
+
+
+def _index_flop(layer: Layer) -> float:
+    """Scores of an indexer for one query and one cell [FLOP]: no weighted sum follows."""
+    rows = [w.shape[0] for w in layer.weights if w.role is Role.INDEXER and len(w.shape) > 1]
+    return float(FLOP_PER_WEIGHT * max(rows, default=0))
+
+
+def _attended_caches(arch: Architecture, layer: Layer) -> tuple[Cache, ...]:
+    """The caches a layer's queries meet: its own, or those of an earlier layer of its kind that it shares."""
+    if not any(w.role in _QUERY for w in layer.weights):
+        return ()
+    for source in (layer, *(other for other, _ in _counted(arch) if other.mixer == layer.mixer)):
+        if found := tuple(cache for cache in source.caches if cache.kind in _ATTENDED):
+            return found
+    return ()
+
+
 def _attention(arch: Architecture) -> tuple[AttentionClass, ...]:
-    found: dict[tuple[int | None, int], list[float]] = {}
+    found: dict[tuple[int | None, int, int | None], list[float]] = {}
     for layer, count in _counted(arch):
-        cache = next(
-            (
-                c
-                for c in layer.caches
-                if c.elements_per_cell and c.kind not in (CacheKind.INDEXER, CacheKind.CROSS)
-            ),
-            None,
-        )
-        out = next((w for w in layer.weights if w.role is Role.ATTN_OUT and len(w.shape) > 1), None)
-        if cache is None or out is None:
-            continue
-        value_width = out.shape[1]
+        out = [w for w in layer.weights if w.role is Role.ATTN_OUT and len(w.shape) > 1]
         query = [w.shape[0] for w in layer.weights if w.role in _QUERY and len(w.shape) > 1]
-        pair = FLOP_PER_WEIGHT * (min(max(query, default=value_width), 2 * value_width) + value_width)
-        sums = found.setdefault((cache.window_tokens, cache.tokens_per_cell), [0.0, 0.0])
-        sums[0] += count * pair
-        sums[1] += count * arch.num_attention_heads
-    return tuple(AttentionClass(f, h, window, per) for (window, per), (f, h) in found.items())
+        if not out:
+            continue
+        # Outputs that go by groups have several tables; all heads' sums are as wide as the queries then.
+        width = out[0].shape[1] if len(out) == 1 else max(query)
+        pair = FLOP_PER_WEIGHT * (min(max(query, default=width), 2 * width) + width)
+        for cache in _attended_caches(arch, layer):
+            direct = _direct_flop(arch, layer, cache) or pair
+            chosen = cache.selected_cells is not None
+            key = (cache.window_tokens, cache.tokens_per_cell, cache.selected_cells)
+            sums = found.setdefault(key, [0.0, 0.0, 0.0, 0.0])
+            sums[0] += count * pair
+            sums[1] += count * direct
+            sums[2] += count * arch.num_attention_heads
+            sums[3] += count * _index_flop(layer) * chosen
+    return tuple(
+        AttentionClass(pair, direct, heads, window, per, chosen, index)
+        for (window, per, chosen), (pair, direct, heads, index) in found.items()
+    )
+
+
+def _direct_flop(arch: Architecture, layer: Layer, cache: Cache) -> float:
+    """Scores and sums of one query and one latent cell as it is stored [FLOP]; 0 for other caches.
+
+    The weights that unfold a cell are multiplied into query and output instead: every head meets the whole
+    cell, and sums its part without position (DeepSeek-V2, arXiv:2405.04434, section 2.1.2).
+    """
+    rank = [w.shape[1] for w in layer.weights if w.role is Role.MLA_KV_B and len(w.shape) > 1]
+    if cache.kind is not CacheKind.LATENT or not rank:
+        return 0.0
+    return float(FLOP_PER_WEIGHT * arch.num_attention_heads * (cache.elements_per_cell + rank[0]))
 
 
 def _state_flop(arch: Architecture) -> float:
@@ -311,7 +362,11 @@ def cache_bytes_read(work: ModelWork, context: ArrayLike, tensor_parallel_size: 
     tp = np.asarray(tensor_parallel_size, dtype=np.float64)
     total: Floats = np.zeros(np.broadcast_shapes(np.shape(context), tp.shape))
     for c in work.caches:
-        size = c.bytes_per_cell * _cells(context, c.window_tokens, c.tokens_per_cell) + c.fixed_bytes
+        held = _cells(context, c.window_tokens, c.tokens_per_cell)
+        read = held if c.selected_cells is None else np.minimum(held, c.selected_cells)
+        size = (
+            (c.bytes_per_cell - c.index_bytes_per_cell) * read + c.index_bytes_per_cell * held + c.fixed_bytes
+        )
         share = 1.0 if c.replicated else np.ceil(c.kv_heads / tp) / c.kv_heads
         total = total + size * share
     return total
@@ -321,7 +376,9 @@ def decode_attention_flop(work: ModelWork, context: ArrayLike) -> Floats:
     """Operations of attention and state for one new token at this context, over all GPUs [FLOP]."""
     total: Floats = np.full(np.shape(context), work.state_flop_per_token)
     for a in work.attention:
-        total = total + a.flop_per_pair * _cells(context, a.window_tokens, a.tokens_per_cell)
+        cells = _cells(context, a.window_tokens, a.tokens_per_cell)
+        met = cells if a.selected_cells is None else np.minimum(cells, a.selected_cells)
+        total = total + a.direct_flop_per_pair * met + a.index_flop_per_pair * cells
     return total
 
 
@@ -339,7 +396,14 @@ def prefill_attention_flop(work: ModelWork, prompt_tokens: ArrayLike) -> Floats:
     tokens = np.asarray(prompt_tokens, dtype=np.float64)
     total: Floats = work.state_flop_per_token * tokens
     for a in work.attention:
-        total = total + a.flop_per_pair * _causal_pairs(tokens, a.window_tokens, a.tokens_per_cell)
+        pairs = _causal_pairs(tokens, a.window_tokens, a.tokens_per_cell)
+        flop = a.flop_per_pair * pairs
+        if a.selected_cells is not None:
+            # Chosen cells are met as they are stored; short prompts are unfolded, which is cheaper.
+            window = a.selected_cells * a.tokens_per_cell
+            met = a.direct_flop_per_pair * _causal_pairs(tokens, window, a.tokens_per_cell)
+            flop = np.minimum(flop, met) + a.index_flop_per_pair * pairs
+        total = total + flop
     return total
 
 

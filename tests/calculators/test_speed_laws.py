@@ -124,6 +124,65 @@ def test_bridged_cards_use_pcie_beyond_a_pair() -> None:
     assert four == float(all_reduce_seconds(alone, constants, 1e9, 4))
 
 
+@pytest.mark.parametrize(
+    ("gpu_id", "joined"),
+    [
+        pytest.param("h100-sxm5-80gb", 8, id="HGX-H100-8-GPU"),
+        pytest.param("mi300x-192gb", 8, id="Instinct-MI300X-platform-8-OAM"),
+        pytest.param("gb200-186gb", 72, id="GB200-NVL72"),
+        pytest.param("h200-nvl-141gb", 4, id="H200-NVL-bridge-of-4"),
+        pytest.param("rtx-a6000-48gb", 2, id="NVLink-bridge"),
+        pytest.param("rtx-4090-24gb", 0, id="PCIe-only"),
+    ],
+)
+def test_how_many_gpus_a_fast_link_joins(gpu_id: str, joined: int) -> None:
+    assert rates_of(gpu_id).link_gpus == joined
+
+
+def test_beyond_a_server_messages_cross_the_network() -> None:
+    # HGX H100 has 400 Gb/s for each GPU, HGX A100 200 Gb/s (NVIDIA DGX H100 and DGX A100 data sheets)
+    constants = speed_engine("vllm-v0").constants
+    extra = {}
+    for gpu_id in ("h100-sxm5-80gb", "a100-sxm4-80gb"):
+        rates = rates_of(gpu_id)
+        (a, b), (c, d) = (
+            [float(all_reduce_seconds(rates, constants, n, tp)) for tp in (8, 16)] for n in (0, 1e9)
+        )
+        assert b - a == pytest.approx(constants["network_latency_s"])
+        extra[gpu_id] = (d - c) - (b - a)
+    # half of an eighth of the message goes out and half comes back
+    assert extra["h100-sxm5-80gb"] == pytest.approx(1e9 / 8 / 50e9, rel=0.02)
+    assert extra["a100-sxm4-80gb"] == pytest.approx(1e9 / 8 / 25e9, rel=0.02)
+
+
+def test_inside_a_rack_nothing_crosses_the_network() -> None:
+    constants = speed_engine("vllm-v0").constants
+    rates = rates_of("gb200-186gb")
+    eight, sixteen = (float(all_reduce_seconds(rates, constants, 1e9, n)) for n in (8, 16))
+    assert sixteen < 1.1 * eight
+
+
+def test_cards_without_peer_access_send_by_the_hosts_memory() -> None:
+    constants = speed_engine("vllm-v0").constants
+    geforce, peers = rates_of("rtx-4090-24gb"), rates_of("rtx-6000-ada-48gb")
+    assert geforce.pcie == peers.pcie
+    slow, fast = (
+        float(all_reduce_seconds(rates, constants, 1e9, 4))
+        - float(all_reduce_seconds(rates, constants, 0, 4))
+        for rates in (geforce, peers)
+    )
+    assert slow == pytest.approx(2 * fast)
+
+
+def test_attention_apart_meets_others_only_where_experts_are_shared() -> None:
+    work, rates, engine = work_of("deepseek-v3"), rates_of("h200-sxm-141gb"), speed_engine("tensorrt-llm")
+    together, apart = (
+        float(decode_step(work, rates, engine, 64, 1024, Split(8, 1, flag)).communication)
+        for flag in (False, True)
+    )
+    assert apart == pytest.approx(together * 58 / (2 * 61))  # 58 of 61 layers have routed experts
+
+
 # ---------------------------------------------------------------- constants
 
 

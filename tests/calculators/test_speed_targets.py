@@ -206,7 +206,7 @@ def test_predictions_use_input_columns_only(tmp_path: Path) -> None:
     [
         ("RTX A6000", "Imaginary 9000", "gpu"),
         ("RTX A6000", "", "gpu"),
-        ("Llama-3.1-8B-Instruct", "Nobody-7B", "model"),
+        ("Llama-3.1-8B-Instruct,8.0", "Nobody,", "model"),
         ("Llama-3.1-8B-Instruct", "", "model"),
         ("BF16", "Q17_X", "precision"),
         ("BF16", "", "precision"),

@@ -42,6 +42,40 @@ def test_cache_bytes_of_one_token(model_id: str, kilobytes: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("model_id", "index_elements", "cells", "layers"),
+    [
+        pytest.param("deepseek-v3.2", 128, 2048, 61, id="DeepSeek-V3.2-Exp-index-key-128-top-2048"),
+        pytest.param("glm-5", 128, 2048, 78, id="GLM-5-config-index-head-dim-128-top-2048"),
+    ],
+)
+def test_sparse_attention_reads_chosen_cells_and_every_index_key(
+    model_id: str, index_elements: int, cells: int, layers: int
+) -> None:
+    work = work_of(model_id)
+    a, b = (float(cache_bytes_read(work, n)) for n in (4 * cells, 8 * cells))
+    assert b - a == pytest.approx(4 * cells * index_elements * 2 * layers)
+    dense = work_of("deepseek-v3")  # the same layers, attending to everything
+    if model_id == "deepseek-v3.2":
+        assert float(cache_bytes_read(work, 131072)) < float(cache_bytes_read(dense, 131072)) / 4
+        assert float(prefill_attention_flop(work, 131072)) < float(prefill_attention_flop(dense, 131072)) / 3
+        # short prompts meet every cell either way; the indexer's scores come on top
+        assert float(prefill_attention_flop(work, 1024)) > float(prefill_attention_flop(dense, 1024))
+
+
+def test_latent_attention_decodes_against_the_cache_as_stored() -> None:
+    # DeepSeek-V2, arXiv:2405.04434, section 2.1.2: 128 heads meet 512 + 64 elements and sum 512 of them
+    a, b = (float(decode_attention_flop(work_of("deepseek-v3"), n)) for n in (1000, 1001))
+    assert b - a == pytest.approx(61 * 2 * 128 * (576 + 512))
+
+
+def test_layers_that_share_a_cache_read_it_again() -> None:
+    # Gemma 3n E4B, config.json: 35 layers, the last 15 keep no keys and values of their own
+    work = work_of("gemma-3n-e4b")
+    one_layer = 2 * 2 * 256 * 2  # keys and values, 2 heads of 256, 16 bits
+    assert float(cache_bytes_read(work, 1)) == pytest.approx(35 * one_layer)
+
+
+@pytest.mark.parametrize(
     ("model_id", "training_gflop"),
     [
         pytest.param("deepseek-v3", 250, id="DeepSeek-V3-Insights-into-DeepSeek-V3-table-2"),
