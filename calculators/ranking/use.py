@@ -40,7 +40,7 @@ def used_shares(prompt: Step, decode: Step, output_tokens: ArrayLike, running: A
         spent = np.asarray(getattr(prompt, name)) + steps * np.asarray(getattr(decode, name))
         return np.clip(spent / total, 0.0, 1.0)
 
-    waiting = np.asarray(decode.waiting / decode.total)
+    waiting = np.asarray(decode.waiting) / decode.total
     return Use(*(share(name) for name in ("moving", "computing", "communication", "fixed")), waiting)
 
 

@@ -47,7 +47,7 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 4.5rem; }
 [class*="st-key-change-"] { max-width: 40rem; }
 :is(.st-key-ui-task, .st-key-ui-compare_view, .st-key-ui-bench_lane, .st-key-ui-accuracy_kind)
-  > [data-testid="stButtonGroup"] { display: flex; flex-wrap: wrap; align-items: center; gap: 0.25rem 0.75rem; }
+  > [data-testid="stButtonGroup"] { display: flex; flex-wrap: wrap; align-items: center; gap: 0.3rem 0.75rem }
 :is(.st-key-ui-task, .st-key-ui-compare_view, .st-key-ui-bench_lane, .st-key-ui-accuracy_kind)
   [data-testid="stWidgetLabel"] { width: auto; margin: 0; min-height: 0; }
 .st-key-page-head h1 { font-size: 1.25rem; padding: 0; font-weight: 600; }
