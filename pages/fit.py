@@ -10,7 +10,6 @@ from pages.ui import (
     scrubber,
     shell,
     tracks,
-    training_controls,
     training_views,
     words,
     workload,
@@ -32,7 +31,6 @@ def serve(scenario: Scenario) -> None:
 
 
 scenario = shell.view()
-training_controls.task_switch()
 if scenario.task == "serve":
     serve(scenario)
 else:

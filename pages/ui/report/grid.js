@@ -2,11 +2,12 @@
 // One cell can be tabbed to; arrow keys, Home and End walk from it, Enter or space presses.
 // Rows are blocks of their own, not a table's, so that those out of sight cost no layout.
 const STATE_MARKS = ["✕", "≈", "✓"]; // does not fit, tight, fits
+const NUMBERS = new Intl.NumberFormat("en"); // made once: a thousand cells may need it at every release
 const HOWS = { n: "native", s: "storage", "-": "no" };
 
 function gridText(state, gib, how) {
   if (how === "-") return "–";
-  const number = gib < 0 ? "" : ` ${gib.toLocaleString("en")}`;
+  const number = gib < 0 ? "" : ` ${gib < 1000 ? gib : NUMBERS.format(gib)}`;
   return `${STATE_MARKS[state]}${number}${how === "s" ? " s" : ""}`;
 }
 
@@ -36,21 +37,23 @@ function grid(frame, kept, data, press) {
     write(row.name, name);
     write(row.note, note);
     // Over a thousand cells may change at every release: what stays the same is not written again.
-    const states = data.states[i];
-    const hows = data.hows[i];
+    const [states, gib, whys, hows, edges] = [data.states[i], data.gib[i], data.whys[i], data.hows[i], data.edges?.[i]];
     for (let k = 0; k < states.length; k += 1) {
       const seen = row.seen[k];
       const how = hows[k];
-      const text = gridText(states[k], data.gib[i][k], how);
-      const edge = data.edges?.[i][k] ?? "";
+      const edge = edges?.[k] ?? "";
       const here = data.here[i] === k ? 1 : 0;
-      const why = data.reasons[data.whys[i][k]];
-      if (seen.text !== text) row.texts[k].data = seen.text = text;
-      const look = `${states[k]}|${how}|${edge}|${here}`;
+      const why = data.reasons[whys[k]];
       const cell = row.cells[k];
       if (seen.why !== why) cell.title = seen.why = why;
-      if (seen.look === look) continue;
-      seen.look = look;
+      const looks = seen.state === states[k] && seen.how === how;
+      if (!looks || seen.gib !== gib[k]) {
+        seen.gib = gib[k];
+        const text = gridText(states[k], gib[k], how);
+        if (seen.text !== text) row.texts[k].data = seen.text = text;
+      }
+      if (looks && seen.edge === edge && seen.here === here) continue;
+      Object.assign(seen, { state: states[k], how, edge, here });
       Object.assign(cell.dataset, { state: states[k], how: HOWS[how], edge, here });
       if (how === "-") cell.setAttribute("aria-disabled", "true");
       else cell.removeAttribute("aria-disabled");
