@@ -1,5 +1,5 @@
 // Draws a list of parts. A part whose data stayed the same is not touched; Python decided every text.
-const memory = new WeakMap(); // box of parts -> its parts by id: node, data, and what the reader did to it
+const memory = new WeakMap(); // box of parts -> its parts by id: node, data, and what a sheet keeps
 
 const KINDS = {
   heading: (box, { text }) => make("h3", box, {}, text),
@@ -25,8 +25,7 @@ const KINDS = {
     make("ul", frame, { class: "notes" });
     plainTable(frame, data);
   },
-  sheet,
-  buttons: (box, { buttons }, kept, tell) => {
+  buttons: (box, { buttons }, tell) => {
     for (const [id, label] of buttons) make("button", box, { type: "button" }, label).onclick = () => tell("button", id);
   },
 };
@@ -59,15 +58,9 @@ function parts(box, list, tell) {
     one.said = said;
     one.node.className = `part is-${part.kind} ${part.look ?? ""}`;
     if (part.kind === "fold") return fold(one.node, part, tell);
-    const focused = one.node.getRootNode().activeElement;
-    const inside = one.node.contains(focused);
-    const scrolled = one.node.querySelector(".frame")?.scrollLeft ?? 0;
-    const fallen = one.node.querySelector(".frame")?.scrollTop ?? 0;
+    if (part.kind === "sheet") return sheet(one.node, part, one.kept, tell);
     one.node.replaceChildren();
-    KINDS[part.kind](one.node, part, one.kept, tell);
-    const frame = one.node.querySelector(".frame");
-    if (frame) Object.assign(frame, { scrollLeft: scrolled, scrollTop: fallen });
-    if (inside) one.node.querySelector("tbody [tabindex='0']")?.focus({ preventScroll: true });
+    KINDS[part.kind](one.node, part, tell);
   });
 }
 

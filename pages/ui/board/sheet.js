@@ -40,11 +40,28 @@ function saved({ columns, id }, order) {
 
 function sheet(box, data, kept, tell) {
   kept.sort ??= {};
+  kept.data = data;
+  kept.tell = tell;
+  // nodes are kept while columns and rows are as many as before: a table of new nodes is slow to lay out
+  const shape = JSON.stringify([data.columns.map(({ title, hint, group, format, link, wide }) => [title, hint, group, format, link, wide]), data.count, data.pressed]);
+  if (kept.shape !== shape) {
+    kept.shape = shape;
+    box.replaceChildren();
+    buildSheet(box, kept);
+  }
+  write(kept.title, data.label);
+  kept.frame.setAttribute("aria-label", data.label);
+  showSheet(kept);
+}
+
+function buildSheet(box, kept) {
+  const { data } = kept;
   const top = make("div", box, { class: "above" });
-  make("span", top, {}, data.label);
-  make("button", top, { type: "button" }, "Save as CSV").onclick = () => saved(data, ordered(data, kept.sort));
-  const frame = make("div", box, { class: "frame", role: "region", tabindex: 0, "aria-label": data.label });
-  const table = make("table", frame, data.pressed ? { role: "grid", "aria-label": data.label } : {});
+  kept.title = make("span", top);
+  make("button", top, { type: "button" }, "Save as CSV").onclick = () => saved(kept.data, ordered(kept.data, kept.sort));
+  const height = Math.min(560, 45 + 34 * data.count); // while it is out of sight
+  kept.frame = make("div", box, { class: "frame", role: "region", tabindex: 0, style: `contain-intrinsic-height:auto ${height}px` });
+  const table = make("table", kept.frame, data.pressed ? { role: "grid" } : {});
   const head = make("thead", table);
   if (data.columns.some(({ group }) => group)) {
     const groups = make("tr", head);
@@ -55,90 +72,116 @@ function sheet(box, data, kept, tell) {
     }
   }
   const titles = make("tr", head);
-  const buttons = data.columns.map(({ title, hint, format }) => {
+  kept.buttons = data.columns.map(({ title, hint, format }) => {
     const button = make("button", make("th", titles, { scope: "col", class: format ? "number" : "" }), { type: "button", title: hint }, title);
     button.onclick = () => {
       const { by, down } = kept.sort;
       const first = Boolean(format); // numbers: the largest first
       kept.sort = by !== title ? { by: title, down: first } : down === first ? { by: title, down: !first } : {};
       kept.page = 0;
-      show();
+      showSheet(kept);
     };
     return button;
   });
-  const body = make("tbody", table);
+  kept.body = make("tbody", table);
+  kept.lines = [];
   const below = make("div", box, { class: "below" });
-  const pages = Math.ceil(data.count / PAGE);
+  below.hidden = data.count <= PAGE;
   const turn = (text, step) => {
     const button = make("button", below, { type: "button" }, text);
     button.onclick = () => {
       kept.page += step;
-      show();
-      frame.scrollTop = 0;
+      showSheet(kept);
+      kept.frame.scrollTop = 0;
     };
     return button;
   };
-  const [back, said, on] = [turn("Previous", -1), make("span", below), turn("Next", 1)];
-  below.hidden = pages < 2;
+  [kept.back, kept.said, kept.on] = [turn("Previous", -1), make("span", below), turn("Next", 1)];
+  if (data.pressed) walkable(kept, head);
+}
 
-  function show() {
-    kept.page = Math.max(0, Math.min(kept.page ?? 0, pages - 1));
-    buttons.forEach((button, k) => {
-      const mine = data.columns[k].title === kept.sort.by;
-      if (mine) button.parentElement.setAttribute("aria-sort", kept.sort.down ? "descending" : "ascending");
-      else button.parentElement.removeAttribute("aria-sort");
-    });
-    const first = kept.page * PAGE;
-    body.replaceChildren();
-    for (const row of ordered(data, kept.sort).slice(first, first + PAGE)) {
-      const line = make("tr", body);
-      data.columns.forEach((column, k) => {
-        const text = cellText(column, row);
-        const kind = [column.format && "number", column.wide && "wide"].filter(Boolean).join(" ");
-        const cell = make(k ? "td" : "th", line, { ...(k ? {} : { scope: "row" }), ...(kind && { class: kind }) });
-        if (column.link && text?.startsWith("https://")) make("a", cell, { href: text, target: "_blank", rel: "noopener noreferrer", title: text }, "open");
-        else cell.textContent = text ?? "–";
-        if (!data.pressed) return;
-        cell.role = k ? "gridcell" : "rowheader";
-        cell.tabIndex = -1;
-        Object.assign(cell.dataset, { row, column: k });
-        if (data.chosen?.[0] === row && data.chosen[1] === k) cell.setAttribute("aria-selected", "true");
-      });
+function addLine(kept) {
+  const line = make("tr", kept.body);
+  const cells = kept.data.columns.map((column, k) => {
+    const kind = [column.format && "number", column.wide && "wide"].filter(Boolean).join(" ");
+    const cell = make(k ? "td" : "th", line, { ...(k ? {} : { scope: "row" }), ...(kind && { class: kind }) });
+    if (column.link) make("a", cell, { target: "_blank", rel: "noopener noreferrer" });
+    if (kept.data.pressed) {
+      cell.role = k ? "gridcell" : "rowheader";
+      cell.tabIndex = -1;
     }
-    write(said, `${(first + 1).toLocaleString("en")} to ${Math.min(first + PAGE, data.count).toLocaleString("en")} of ${data.count.toLocaleString("en")}`);
-    back.disabled = kept.page === 0;
-    on.disabled = kept.page >= pages - 1;
-    if (data.pressed) tabTo(kept.tab ?? data.chosen ?? [0, 0]);
-  }
+    return cell;
+  });
+  return { line, cells, row: -1 };
+}
 
-  const cellAt = (i, k) => body.rows[i]?.cells[k];
-  function tabTo([i, k], focus = false) {
-    kept.tab = [Math.max(0, Math.min(i, body.rows.length - 1)), Math.max(0, Math.min(k, data.columns.length - 1))];
-    body.querySelector("[tabindex='0']")?.setAttribute("tabindex", -1);
-    const cell = cellAt(...kept.tab);
-    if (!cell) return;
-    cell.tabIndex = 0;
-    if (focus) cell.focus();
-  }
+function showSheet(kept) {
+  const { data } = kept;
+  const pages = Math.ceil(data.count / PAGE);
+  kept.page = Math.max(0, Math.min(kept.page ?? 0, pages - 1));
+  kept.buttons.forEach((button, k) => {
+    const mine = data.columns[k].title === kept.sort.by;
+    if (mine) button.parentElement.setAttribute("aria-sort", kept.sort.down ? "descending" : "ascending");
+    else button.parentElement.removeAttribute("aria-sort");
+  });
+  const first = kept.page * PAGE;
+  const shown = ordered(data, kept.sort).slice(first, first + PAGE);
+  while (kept.lines.length > shown.length) kept.lines.pop().line.remove();
+  while (kept.lines.length < shown.length) kept.lines.push(addLine(kept));
+  shown.forEach((row, i) => {
+    const one = kept.lines[i];
+    one.row = row;
+    one.cells.forEach((cell, k) => {
+      const column = data.columns[k];
+      const text = cellText(column, row);
+      if (!column.link) write(cell, text ?? "–");
+      else {
+        const place = cell.firstChild;
+        const leads = text?.startsWith("https://");
+        write(place, leads ? "open" : (text ?? "–"));
+        if (leads && place.getAttribute("href") !== text) place.href = place.title = text;
+        if (!leads) place.removeAttribute("href");
+      }
+      if (!data.pressed) return;
+      const chosen = data.chosen?.[0] === row && data.chosen[1] === k;
+      if (chosen) cell.setAttribute("aria-selected", "true");
+      else cell.removeAttribute("aria-selected");
+    });
+  });
+  write(kept.said, `${(first + 1).toLocaleString("en")} to ${Math.min(first + PAGE, data.count).toLocaleString("en")} of ${data.count.toLocaleString("en")}`);
+  kept.back.disabled = kept.page === 0;
+  kept.on.disabled = kept.page >= pages - 1;
+  kept.tab?.(kept.place ?? data.chosen ?? [0, 0]);
+}
+
+const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Home: [0, -Infinity], End: [0, Infinity] };
+
+function walkable(kept, head) {
+  const inside = (value, size) => Math.max(0, Math.min(value, size - 1));
+  kept.tab = ([i, k], focus = false) => {
+    kept.place = [inside(i, kept.lines.length), inside(k, kept.data.columns.length)];
+    const cell = kept.lines[kept.place[0]]?.cells[kept.place[1]];
+    if (kept.tabbed !== cell && kept.tabbed) kept.tabbed.tabIndex = -1;
+    if (cell && cell.tabIndex) cell.tabIndex = 0;
+    kept.tabbed = cell;
+    if (focus) cell?.focus();
+  };
   const placeOf = (cell) => [cell.parentElement.rowIndex - head.rows.length, cell.cellIndex];
-  if (data.pressed) {
-    body.onclick = ({ target }) => {
-      const cell = target.closest("td, th");
-      if (!cell || target.closest("a")) return;
-      tabTo(placeOf(cell));
-      tell("cell", { sheet: data.id, row: Number(cell.dataset.row), column: Number(cell.dataset.column) });
-    };
-    const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Home: [0, -Infinity], End: [0, Infinity] };
-    body.onkeydown = (event) => {
-      const cell = event.target.closest("td, th");
-      if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
-      const step = steps[event.key];
-      if (!step && event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      if (!step) return cell.click();
-      const [i, k] = placeOf(cell);
-      tabTo([i + step[0], k + step[1]], true);
-    };
-  }
-  show();
+  kept.body.onclick = ({ target }) => {
+    const cell = target.closest("td, th");
+    if (!cell || target.closest("a")) return;
+    const [i, k] = placeOf(cell);
+    kept.tab([i, k]);
+    kept.tell("cell", { sheet: kept.data.id, row: kept.lines[i].row, column: k });
+  };
+  kept.body.onkeydown = (event) => {
+    const cell = event.target.closest("td, th");
+    if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = STEPS[event.key];
+    if (!step && event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    if (!step) return cell.click();
+    const [i, k] = placeOf(cell);
+    kept.tab([i + step[0], k + step[1]], true);
+  };
 }
