@@ -19,6 +19,7 @@ from pages.ui import (
     recommend_duel,
     recommend_fields,
     recommend_report,
+    recommend_slices,
     recommend_text,
     recommend_views,
     state,
@@ -164,7 +165,7 @@ def purposes(scenario: Scenario, today: date) -> None:
     """Training against inference: every card by purpose, the link, the slices."""
     parts = _with(_without_notes(recommend_views.purpose_table(scenario, today)), "purposes", "", MOST_ROWS)
     parts += _with(recommend_views.link_table(scenario), "link", "What the link between GPUs costs")
-    parts += _with(recommend_views.slice_table(scenario, scenario.gpus), "slices", "Slices of one GPU (MIG)")
+    parts += _with(recommend_slices.table(scenario, scenario.gpus), "slices", "Slices of one GPU (MIG)")
     recommend_report.report(parts)
 
 

@@ -13,7 +13,16 @@ import numpy as np
 from calculators import cost
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import catalogue, cost_text, plain_table, price_load, recommend_text, words, workload
+from pages.ui import (
+    catalogue,
+    cost_text,
+    plain_table,
+    price_load,
+    recommend_slices,
+    recommend_text,
+    words,
+    workload,
+)
 from pages.ui import recommend_views as views
 from pages.ui.gpu_counts import fast_link_gpus
 from pages.ui.recommend_load import PURPOSES, Choice, Recommendation, recommend, with_purpose
@@ -55,7 +64,10 @@ def duel(s: Scenario, today: date) -> Duel:
         [str(row["interconnect"]) if fast_link_gpus(row) else "none known" for row in specs],
     )
     add("MIG slices, at most", [mig.profiles(gpu) or "cannot be cut" for gpu in gpus])
-    add(f"Smallest slice for one user of {workload.load(s).title}", [views.holds(s, gpu) for gpu in gpus])
+    add(
+        f"Smallest slice for one user of {workload.load(s).title}",
+        [recommend_slices.holds(s, gpu) for gpu in gpus],
+    )
     add("Price", [_price_with_quotes(gpu, s, today) for gpu in gpus])
     alike = []
     for model in SIZES:
@@ -77,7 +89,7 @@ def duel(s: Scenario, today: date) -> Duel:
         f"{s.max_model_len:,} tokens of context; the fewest dollars that do it.",
         ("", *names),
         rows,
-        [views.slice_sources(card) for card in views.cut_alike(gpus)],
+        [recommend_slices.sources(card) for card in recommend_slices.cut_alike(gpus)],
     )
     table["hints"] = ["", *(views.facts(gpu, s, today) for gpu in gpus)]
     return Duel((*takes(told), *alike), take_table(told, name), table)

@@ -13,7 +13,7 @@ import numpy as np
 from calculators import cost
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import catalogue, cost_text, recommend_views, words
+from pages.ui import catalogue, cost_text, recommend_slices, recommend_views, words
 from pages.ui.recommend_load import Choice, Recommendation, recommend, with_purpose
 from pages.ui.training_load import METHOD_NAMES
 
@@ -207,7 +207,7 @@ def _rtx_4090_value(today: date) -> Judgement:
 
 def _mig_tenants(today: date) -> Judgement:
     s = Scenario(model="llama-3.1-8b", weight_format="awq-int4", max_model_len=4096)
-    slices = recommend_views.slice_rows(s, (H100, A100))
+    slices = recommend_slices.rows_of(s, (H100, A100))
     able = {
         gpu: max(
             (row for row in slices if row.gpu == gpu and row.fits), key=lambda row: row.most, default=None

@@ -8,7 +8,17 @@ import numpy as np
 
 from calculators.ranking import Measure
 from calculators.scenario import Scenario
-from pages.ui import catalogue, cost_text, link, measured_vendors, price_load, words
+from gpu_data import mig
+from pages.ui import (
+    catalogue,
+    cost_text,
+    link,
+    measured_vendors,
+    price_load,
+    recommend_slices,
+    words,
+    workload,
+)
 from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
 
 usd = cost_text.usd
@@ -114,7 +124,7 @@ def details(found: Recommendation) -> list[str]:
     best = found.best
     if best is None:
         return [] if found.refused else [f"What stops them. {left_out(found)}."]
-    parts = (_why, _change, _sure, _used)
+    parts = (_why, _change, _sure, _used, _slices)
     lines = [*(part(found, best) for part in parts), _pinned(found)]
     return [line for line in lines if line]
 
@@ -445,6 +455,16 @@ def _pinned(found: Recommendation) -> str:
 def _told_setup(one: Choice) -> str:
     """A setup with what another page might count otherwise: its split, and why it stands behind others."""
     return cut_setup(one, *doubts(one))
+
+
+def _slices(found: Recommendation, best: Choice) -> str:
+    """How the answer can be cut, where the reader asked for cards that can be."""
+    s = found.scenario
+    if not s.need_mig or purpose(s) not in SERVED or not (profiles := mig.profiles(best.gpu)):
+        return ""
+    work = workload.load(s).title
+    holds = recommend_slices.holds(s, best.gpu)
+    return f"**Slices of one {best.name}.** At most {profiles}. For one user of {work}: {holds}."
 
 
 def _percent(share: float) -> str:

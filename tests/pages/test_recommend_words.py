@@ -9,7 +9,7 @@ import pytest
 
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import price_load, recommend_duel, recommend_text, recommend_views, workload
+from pages.ui import price_load, recommend_duel, recommend_slices, recommend_text, workload
 from pages.ui.recommend_load import Recommendation, recommend
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -146,6 +146,7 @@ def test_a_window_between_two_tied_setups_of_one_card_is_one_sentence() -> None:
     text = said(recommend(Scenario.model_validate({**PUT_BACK, **PRESETS["platform"].fields}), TODAY))
     assert "B300 SXM (HGX/DGX) 288GB comes first with 192 users or fewer (3 of them)" in text
     assert "they are tied here, so the number of users does not decide" in text
+    assert "**Slices of one H200 SXM 141GB.** At most 7 × 1g.18gb (16 GiB)" in text
 
 
 def test_fastest_within_a_budget_says_what_less_money_buys() -> None:
@@ -213,8 +214,8 @@ def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> N
         s = Scenario(model=model, weight_format=fmt)
         assert workload.load(s)
         for gpu in (H100, A100, "h200-sxm-141gb", "a30-24gb"):
-            rows = recommend_views.slice_rows(s, (gpu,))
-            text = recommend_views.holds(s, gpu)
+            rows = recommend_slices.rows_of(s, (gpu,))
+            text = recommend_slices.holds(s, gpu)
             able = [one for one in rows if one.fits]
             if not able:
                 assert text.startswith("none: even ")
