@@ -38,27 +38,26 @@ def kind_picker() -> None:
 def controls(quantity: Quantity) -> None:
     """Which quantity of the kind, and which chart of it; one chart at a time."""
     kind, names = quantity.kind, {q.key: q.label for q in of_kind(quantity.kind)}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(names) > 1:
-            st.selectbox(
-                "Quantity",
-                list(names),
-                index=list(names).index(quantity.key),
-                format_func=names.__getitem__,
-                key=f"pick-{kind}",
-                on_change=_pick,
-                args=(kind,),
-                help=glossary.of_field("accuracy_quantity"),
-                width=WIDE_PX,
-            )
-        state.control(
-            st.segmented_control,
-            "Chart",
-            "accuracy_view",
-            options=list(VIEWS),
-            format_func=VIEWS.__getitem__,
-            required=True,
+    if len(names) > 1:
+        st.selectbox(
+            "Quantity",
+            list(names),
+            index=list(names).index(quantity.key),
+            format_func=names.__getitem__,
+            key=f"pick-{kind}",
+            on_change=_pick,
+            args=(kind,),
+            help=glossary.of_field("accuracy_quantity"),
+            width=WIDE_PX,
         )
+    state.control(
+        st.segmented_control,
+        "Chart",
+        "accuracy_view",
+        options=list(VIEWS),
+        format_func=VIEWS.__getitem__,
+        required=True,
+    )
 
 
 def _pick(kind: str) -> None:
