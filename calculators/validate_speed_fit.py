@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -235,46 +236,65 @@ def in_band_units(points: Points, ratio: Floats) -> Floats:
 
 
 def bands(parts: Sequence[tuple[Points, Floats]]) -> list[SpeedBand]:
-    """A band for every engine, quantity and load with enough held-out points, and one over all engines."""
-    groups: dict[tuple[str, str, str], list[tuple[float, str]]] = {}
+    """A band for every engine, quantity and load with enough held-out points, and one over all engines.
+
+    In the latter every engine counts the same, however many of its points were measured: it stands for one
+    that has too few.
+    """
+    groups: dict[tuple[str, str, str], list[tuple[float, str, str]]] = {}
     for points, ratio in parts:
         multiples = in_band_units(points, ratio)
         for kind, gpu, value in zip(points.kinds, points.gpus, multiples, strict=True):
             quantity, load = str(kind).split()
             if np.isfinite(value):
-                groups.setdefault((points.engine.id, quantity, load), []).append((float(value), str(gpu)))
-                groups.setdefault(("any", quantity, "any"), []).append((float(value), str(gpu)))
+                point = (float(value), str(gpu), points.engine.id)
+                groups.setdefault((points.engine.id, quantity, load), []).append(point)
+                groups.setdefault(("any", quantity, "any"), []).append(point)
     return [_band(key, found) for key, found in groups.items() if len(found) >= FEWEST]
 
 
-def band_ends(values: Floats, gpus: NDArray[np.str_]) -> tuple[float, float]:
+def percentiles(values: Floats, weights: Floats, tail: float) -> tuple[float, float]:
+    """The weighted percentiles `tail` and 100 - tail: linear between the middles of the points' weights."""
+    order = np.argsort(values)
+    heavy = weights[order] / weights.sum()
+    middles = np.cumsum(heavy) - heavy / 2
+    low, high = np.interp([tail / 100, 1 - tail / 100], middles, values[order])
+    return float(low), float(high)
+
+
+def band_ends(values: Floats, gpus: NDArray[np.str_], weights: Floats | None = None) -> tuple[float, float]:
     """The 10 % and 90 % percentiles; further out until such a band also holds GPUs it was made without.
 
     With points of a few GPUs only, percentiles over them say too little about another one.
     """
+    heavy = np.ones(len(values)) if weights is None else weights
     tail = TAIL
-    while tail > 1 and held_by_others(values, gpus, tail) < SURE:
+    while tail > 1 and held_by_others(values, gpus, tail, heavy) < SURE:
         tail -= 1
-    low, high = np.percentile(values, [tail, 100 - tail])
-    return float(low), float(high)
+    return percentiles(values, heavy, tail)
 
 
-def held_by_others(values: Floats, gpus: NDArray[np.str_], tail: float = TAIL) -> float:
+def held_by_others(
+    values: Floats, gpus: NDArray[np.str_], tail: float = TAIL, weights: Floats | None = None
+) -> float:
     """Share of the points inside a band that was made without their GPU; 1 with too few to tell."""
+    heavy = np.ones(len(values)) if weights is None else weights
     names = dict.fromkeys(gpus.tolist())
     if len(values) < ENOUGH_ROWS or len(names) < ENOUGH_GPUS:
         return 1.0
-    inside = 0
+    inside = 0.0
     for gpu in names:
         mine = gpus == gpu
-        low, high = np.percentile(values[~mine], [tail, 100 - tail])
-        inside += int(np.sum((values[mine] >= low) & (values[mine] <= high)))
-    return inside / len(values)
+        low, high = percentiles(values[~mine], heavy[~mine], tail)
+        inside += float(heavy[mine] @ ((values[mine] >= low) & (values[mine] <= high)))
+    return inside / float(heavy.sum())
 
 
-def _band(key: tuple[str, str, str], found: Sequence[tuple[float, str]]) -> SpeedBand:
-    values, gpus = np.array([value for value, _ in found]), np.array([gpu for _, gpu in found])
-    low, high = band_ends(values, gpus)
+def _band(key: tuple[str, str, str], found: Sequence[tuple[float, str, str]]) -> SpeedBand:
+    values, gpus = np.array([value for value, _, _ in found]), np.array([gpu for _, gpu, _ in found])
+    counts = Counter(engine for _, _, engine in found)
+    weights = np.array([1 / counts[engine] for _, _, engine in found])
+    low, high = band_ends(values, gpus, weights)
     error = np.abs(1 / values - 1) * 100
     engine, quantity, load = key
     return SpeedBand.model_validate(
@@ -282,10 +302,10 @@ def _band(key: tuple[str, str, str], found: Sequence[tuple[float, str]]) -> Spee
             "engine": engine,
             "quantity": quantity,
             "load": load,
-            "low": round(float(low), 4),
-            "high": round(float(high), 4),
+            "low": round(low, 4),
+            "high": round(high, 4),
             "rows": len(values),
-            "gpus": len({gpu for _, gpu in found}),
+            "gpus": len(set(gpus.tolist())),
             "median_abs_error_pct": round(float(np.median(error)), 2),
             "p90_abs_error_pct": round(float(np.percentile(error, 90)), 2),
         }

@@ -96,6 +96,7 @@ class SpeedBand(Frozen):
 
     A quantity lies between estimate x low and estimate x high in four of five cases. The quantiles lie
     further out where a band made from the other GPUs would hold less than three of four points of a GPU.
+    That of "any" engine stands for those with too few points; in it every engine counts the same.
     """
 
     engine: str
