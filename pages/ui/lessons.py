@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pages.ui import glossary
 from pages.ui.lesson_pictures import PICTURES
 
 TEXT: Final = Path(__file__).parent / "lessons.toml"
@@ -22,13 +23,14 @@ class Prose:
     title: str
     text: tuple[str, ...]
     slider: str
+    about: str
 
 
 @cache
 def prose() -> Mapping[str, Prose]:
     """Every lesson's text by id, in the order of the page."""
     rows = tomllib.loads(TEXT.read_text(encoding="utf-8"))["lesson"]
-    return {row["id"]: Prose(row["id"], row["title"], tuple(row["text"]), row["slider"]) for row in rows}
+    return {row["id"]: Prose(**row | {"text": tuple(row["text"])}) for row in rows}
 
 
 @cache
@@ -40,7 +42,9 @@ def lessons() -> tuple[dict[str, Any], ...]:
             "title": one.title,
             "text": one.text,
             "slider": one.slider,
-            **PICTURES[one.id]().data(),
+            "about": one.about,
+            **(data := PICTURES[one.id]().data()),
+            "hints": [glossary.TERMS.get(part, "") for part in data["parts"]],
         }
         for one in prose().values()
     )

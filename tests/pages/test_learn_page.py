@@ -130,6 +130,7 @@ def test_the_page() -> None:
     assert not app.exception
     assert app.title[0].value.startswith("What decides")
     assert len(lessons()) == len(prose())
+    assert all(one["about"].endswith(".") for one in lessons())
 
 
 def test_every_control_has_a_sentence() -> None:

@@ -17,7 +17,7 @@ function lesson(root, one) {
 
   const picture = make("div", section, { class: "picture" });
   const where = make("div", picture, { class: "where" });
-  make("label", where, { for: `stop-${one.id}` }, one.slider);
+  make("label", where, { for: `stop-${one.id}`, title: one.about }, one.slider);
   const at = make("output", where, { for: `stop-${one.id}` });
   const input = make("input", picture, { type: "range", id: `stop-${one.id}`, min: 0, max: one.stops.length - 1, step: 1 });
   const said = make("p", picture, { class: "sentence" });
@@ -26,7 +26,7 @@ function lesson(root, one) {
   const legend = make("ul", picture, { class: "legend", "aria-label": "Parts of the bars" });
   legend.hidden = one.parts.length < 2;
   one.parts.forEach((part, k) => {
-    const item = make("li", legend);
+    const item = make("li", legend, { title: one.hints[k] });
     make("i", item, { "data-part": k });
     make("span", item, {}, part);
   });
