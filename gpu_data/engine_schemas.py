@@ -67,6 +67,15 @@ class VersionRule(Frozen):
     below: tuple[int, ...] | None = None
 
 
+class NoBackend(Frozen):
+    """Vendors on whose GPUs some engines do not run at all, in any format."""
+
+    algorithms: tuple[Algorithm, ...]
+    vendors: tuple[str, ...]
+    reason: str
+    source: str
+
+
 class Engine(Frozen):
     """One parameter set: an engine, or an engine in one range of its versions.
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpu_data.engine_schemas import Engine, ErrorBand, VersionRule
+from gpu_data.engine_schemas import Engine, ErrorBand, NoBackend, VersionRule
 
 FOLDER = Path(__file__).parent
 
@@ -47,6 +47,17 @@ def engine(engine_id: str) -> Engine:
         return _engines()[engine_id]
     except KeyError:
         raise KeyError(f"unknown engine {engine_id!r}; known: {', '.join(_engines())}") from None
+
+
+@cache
+def _without_backend() -> dict[tuple[str, str], NoBackend]:
+    rows = [NoBackend(**row) for row in _read("engines.toml")["no_backend"]]
+    return {(one, vendor): row for row in rows for one in row.algorithms for vendor in row.vendors}
+
+
+def no_backend(algorithm: str, vendor: str) -> NoBackend | None:
+    """Why an engine does not run on the GPUs of a vendor; None when it does."""
+    return _without_backend().get((algorithm, vendor))
 
 
 def version_numbers(text: str) -> tuple[int, ...]:

@@ -171,7 +171,9 @@ def changes(load: workload.Workload) -> tuple[list[dict[str, Any]], dict[str, Fi
     caches = [fmt for fmt in catalogue.kv_formats().values() if load.loads(fmt)]
     rows, fields_of = [], {}
     for gpu in load.pinned:
-        if load.barred(gpu):
+        text = "no single change is enough."
+        if barred := load.barred(gpu):
+            text = f"{barred}."
             label, fields, found = _readable(load, gpu)
         else:
             deployment = load.deployment([gpu])
@@ -181,7 +183,6 @@ def changes(load: workload.Workload) -> tuple[list[dict[str, Any]], dict[str, Fi
             change = memory.first_change_that_fits(deployment, able, caches)
             label, fields = (_told(load, change), _applied(load, gpu, change)) if change else ("", {})
             found = _promised(load, gpu, fields) if change else None
-        text = "no single change is enough."
         if found is not None:
             text = f"{label}, then {words.gib(float(found.headroom_bytes))} to spare"
             fields_of[gpu.id] = fields
@@ -250,11 +251,16 @@ def _gpus_shown(pinned: tuple[str, ...], boards: int, pre_release: bool) -> list
 
 
 @lru_cache(maxsize=64)
-def _ways(gpus: tuple[str, ...], formats: tuple[str, ...], model: str, config_json: str) -> Ways:
+def _ways(
+    gpus: tuple[str, ...], formats: tuple[str, ...], algorithm: str, model: str, config_json: str
+) -> Ways:
     """How every GPU runs every format; `model` and `config_json` decide what the native format means."""
     table = catalogue.weight_formats()
     return ways_of(
-        [[workload.support_of(gpu, table[one], model, config_json) for one in formats] for gpu in gpus]
+        [
+            [workload.support_of(gpu, table[one], algorithm, model, config_json) for one in formats]
+            for gpu in gpus
+        ]
     )
 
 
@@ -270,6 +276,7 @@ def format_matrix(load: workload.Workload) -> dict[str, Any]:
     ways = _ways(
         tuple(gpu.id for gpu in gpus),
         tuple(fmt.id for fmt in formats),
+        load.engine.algorithm,
         scenario.model,
         scenario.config_json,
     )

@@ -74,13 +74,18 @@ def speed_rows(
 def term_rows(
     load: workload.Workload, gpu_id: str = "", found: speed_load.Speeds | str | None = None
 ) -> tuple[str, tuple[str, ...], list[tuple[str, ...]], tuple[str, ...]]:
-    """(caption, titles, rows, notes) of the formulas on one pinned GPU, else the first with a speed."""
+    """(caption, titles, rows, notes) of the formulas on one pinned GPU, the first with a speed when none is
+    named.
+    """
     titles = ("Addend", "ms", "Formula", "With numbers", "Source")
     found = speed_load.speeds(load) if found is None else found
     able = [] if isinstance(found, str) else [i for i, why in enumerate(found.refused) if why is None]
     if isinstance(found, str) or not able:
         return "No pinned GPU has a speed.", titles, [], ()
-    chosen = next((i for i in able if found.gpus[i].id == gpu_id), able[0])
+    named = next((i for i, gpu in enumerate(found.gpus) if gpu.id == gpu_id), able[0])
+    if named not in able:
+        return f"{found.gpus[named].title} has no speed: {found.refused[named]}.", titles, [], ()
+    chosen = named
     s, work, engine = load.scenario, speed_load.work_of(load), found.engine
     rates, split = one_gpu(found.rates, chosen), one_split(found.split, chosen)
     stages = 1.0 if engine.splits_by_layers else float(np.asarray(split.layer_gpus))

@@ -263,8 +263,8 @@ class Workload:
         return (s.model, s.config_json) if fmt.kind == "native" else ("", "")
 
     def support(self, gpu_id: str, fmt: Any) -> Support:
-        """How one GPU runs a weight format."""
-        return _support(gpu_id, fmt.id, *self._checkpoint(fmt))
+        """How one GPU runs a weight format under this engine."""
+        return _support(gpu_id, fmt.id, self.engine.algorithm, *self._checkpoint(fmt))
 
     def layout(self, gpu_id: str, fmt: Any) -> Any:
         """How the engine keeps a weight format in the memory of one GPU; None: as in the checkpoint."""
@@ -313,7 +313,10 @@ def _by_nearness(arch: Architecture, format_id: str, algorithm: str) -> tuple[st
 
 
 @lru_cache(maxsize=16384)
-def _support(gpu_id: str, format_id: str, model: str, config_json: str) -> Support:
+def _support(gpu_id: str, format_id: str, algorithm: str, model: str, config_json: str) -> Support:
+    none = engine_data.no_backend(algorithm, str(catalogue.spec_row(gpu_id)["vendor"]))
+    if none is not None:
+        return Support("no", none.reason, none.source)
     fmt = catalogue.weight_formats()[format_id]
     return support(catalogue.spec_row(gpu_id), fmt, checkpoint(model, config_json))
 
@@ -324,9 +327,9 @@ def _layout(gpu_id: str, format_id: str, algorithm: str, model: str, config_json
     return engine_layout(catalogue.spec_row(gpu_id), fmt, algorithm, checkpoint(model, config_json))
 
 
-def support_of(gpu_id: str, fmt: Any, model: str, config_json: str) -> Support:
-    """How one GPU runs a weight format; the model or config decides what a native format means."""
-    return _support(gpu_id, fmt.id, *((model, config_json) if fmt.kind == "native" else ("", "")))
+def support_of(gpu_id: str, fmt: Any, algorithm: str, model: str, config_json: str) -> Support:
+    """How one GPU runs a weight format under an engine; model or config decide what a native format means."""
+    return _support(gpu_id, fmt.id, algorithm, *((model, config_json) if fmt.kind == "native" else ("", "")))
 
 
 def load(scenario: Scenario) -> Workload:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from calculators.scenario import Scenario
-from pages.ui import speed_load, speed_views, workload
+from pages.ui import fit_views, speed_load, speed_views, workload
 
 
 def load(**fields: Any) -> workload.Workload:
@@ -78,3 +78,38 @@ def test_no_speed_says_why() -> None:
 )
 def test_two_figures_or_whole_numbers(value: float, text: str) -> None:
     assert speed_views._number(value) == text
+
+
+def test_a_card_shown_in_detail_never_gets_the_formulas_of_another() -> None:
+    caption, _, rows, _ = speed_views.term_rows(load(), "rtx-4090-24gb")  # a 70B model
+    assert rows == []
+    assert "RTX 4090" in caption
+    assert "does not fit" in caption
+    _, _, rows, _ = speed_views.term_rows(load(), "a100-sxm4-80gb")
+    assert any("2,039 GB/s" in row[3] or "2,0" in row[3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("engine", "gpu", "said"),
+    [
+        ("vllm", "apple-m3-ultra", "no Apple GPU backend"),  # vLLM docs, installation: GPU
+        ("sglang", "apple-m4-max", "no Apple GPU backend"),
+        ("tensorrt-llm", "mi300x-192gb", "NVIDIA GPUs only"),  # TensorRT-LLM docs, supported-hardware
+        ("vllm", "mi300x-192gb", None),
+        ("llama.cpp", "apple-m3-ultra", None),
+    ],
+)
+@pytest.mark.parametrize("weight_format", ["bf16", "bnb-int8", "gguf-q4_k_m"])
+def test_an_engine_without_a_backend_runs_no_format_on_a_card(
+    engine: str, gpu: str, said: str | None, weight_format: str
+) -> None:
+    asked = load(model="llama-3.1-8b", engine=engine, gpus=(gpu,), weight_format=weight_format)
+    reason = asked.barred(asked.pinned[0]) or ""
+    if said:
+        assert said in reason or "does not read" in reason
+        assert speed_views.speed_rows(asked).rows[0][1] == "–"
+        (change,) = fit_views.changes(asked)[0]
+        assert not change["able"]
+        assert change["text"] != "no single change is enough."
+    else:
+        assert "backend" not in reason
