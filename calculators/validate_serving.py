@@ -201,7 +201,7 @@ def _tokens(row: MeasuredRow, column: str, stated: float | None, single: bool) -
         return _ALONE, f"{column}: empty, {_ALONE:g} tokens assumed, which hardly matter for one request"
     if value is None:
         for name, lengths in _DATA_SETS.items():
-            if name in f"{row.text('input_len')} {row.text('scenario')}".lower():
+            if name in f"{text} {row.text('input_len')} {row.text('scenario')}".lower():
                 mean = lengths[column == "output_len"]
                 return mean, f"{column}: {text or 'empty'}, {mean:g} tokens, the mean of {name}"
     if value is None or not 1 <= value <= 2**24:
@@ -442,23 +442,48 @@ def band_name(quantity: str, load: str) -> Quantity:
     return "decode" if load == "single" else "tpot"
 
 
-def predict_row(row: MeasuredRow) -> RowResult:
-    """A line for every measured quantity of a row; predictions use the input columns only."""
-    quantities = [name for name in QUANTITIES if row.text(name)]
-    try:
-        case = prepare(row)
-        values = predict([case])
-        engine_id, load = case.band_engine, case.load
-        lines = tuple(
-            predicted_line(row, name, float(values[name][0]), engine_id, band_name(name, load), load)
-            for name in quantities
+def predict_rows(rows: Sequence[MeasuredRow]) -> Iterator[RowResult]:
+    """A line for every measured quantity of each row; predictions use the input columns only.
+
+    Rows of one model, engine and kind of traffic are computed together.
+    """
+    cases: list[Case | str] = []
+    for row in rows:
+        try:
+            cases.append(prepare(row))
+        except RowRefused as error:
+            cases.append(str(error))
+    known = [case for case in cases if isinstance(case, Case)]
+    values = predict(known)
+    at = 0
+    for row, case in zip(rows, cases, strict=True):
+        quantities = [name for name in QUANTITIES if row.text(name)]
+        if isinstance(case, str):
+            yield RowResult(tuple(refused_line(row, name, case) for name in quantities), "counted", ())
+            continue
+        yield RowResult(
+            tuple(
+                predicted_line(
+                    row,
+                    name,
+                    float(values[name][at]),
+                    case.band_engine,
+                    band_name(name, case.load),
+                    case.load,
+                )
+                for name in quantities
+            ),
+            "counted",
+            case.assumptions,
         )
-    except RowRefused as error:
-        return RowResult(tuple(refused_line(row, name, str(error)) for name in quantities), "counted", ())
-    return RowResult(lines, "counted", case.assumptions)
+        at += 1
+
+
+def predict_row(row: MeasuredRow) -> RowResult:
+    """`predict_rows` of one row."""
+    return next(predict_rows([row]))
 
 
 def predict_file(path: Path) -> Iterator[RowResult]:
     """Results of all rows of a file. Raises RowRefused when the file cannot be read."""
-    for row in read_table(path, COLUMNS):
-        yield predict_row(row)
+    yield from predict_rows(list(read_table(path, COLUMNS)))

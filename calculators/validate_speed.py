@@ -126,7 +126,7 @@ def spec_of(name: str) -> tuple[Mapping[str, Any], str]:
         raise RowRefused(f"gpu: {name!r} names cards of several kinds, which the speed model does not mix")
     other, assumption = find_gpu(name)
     if other is None:
-        raise RowRefused(f"gpu: {name!r} is not in the GPU table" if name.strip() else "gpu: is empty")
+        raise RowRefused(assumption)
     return dict(frame.loc[other]), assumption
 
 
@@ -162,7 +162,7 @@ def format_of(label: str, column: str) -> tuple[WeightFormat, str]:
     inside = re.findall(r"\(([^)]+)\)", label)
     parts = [part.strip() for part in re.split(r"[/+,;]|\bwith\b", plain) if part.strip()]
     words = re.sub(
-        r"\b(weights?|weight-only|quantized|quantised|kv.*|group.*|[a-z]*wise|mostly|all)\b",
+        r"\b(weight[ -]only|weights?|quantized|quantised|kv.*|group.*|[a-z]*wise|mostly|all)\b",
         " ",
         plain,
         flags=re.I,
