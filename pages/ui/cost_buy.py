@@ -98,18 +98,20 @@ def headline(costs: Costs) -> str:
             return f"Rent {option.name}: at {usd(rented)} an hour it is cheaper for {life}."
         use = used_hours_per_month(s, option)
         life = use * (1 if s.task == "train" else 12 * s.own_years)
-        advice = "Buy" if life >= hours else "Rent"
+        broken_even = f"{said}, {100 * share:.0f} % of {s.own_years:g} years"
+        busy = life * s.busy_share
+        if s.task == "serve" and busy < hours <= life:
+            return (
+                f"{broken_even}. Buy it if you would rent it day and night ({life:,.0f} hours); rent it if "
+                f"you pay only for the {100 * s.busy_share:.3g} % of the hours in use ({busy:,.0f})."
+            )
         per = {
             "train": "the run takes",
             "finetune": f"{s.own_years:g} years of your runs take",
             "serve": f"{s.own_years:g} years, rented day and night, take",
         }[s.task]
-        text = f"{advice} {said}, {100 * share:.0f} % of {s.own_years:g} years; {per} {life:,.0f}."
-        if s.task == "serve" and s.busy_share < 1:
-            busy = life * s.busy_share
-            text += (
-                f" Rented only in the {100 * s.busy_share:.3g} % of the hours in use, they take {busy:,.0f}: "
-                f"{'buy' if busy >= hours else 'rent'}."
-            )
+        text = f"{'Buy' if life >= hours else 'Rent'} {broken_even}; {per} {life:,.0f}."
+        if s.task == "serve" and s.busy_share < 1 and busy >= hours:
+            text += f" Even rented only in the {100 * s.busy_share:.3g} % of the hours in use, {busy:,.0f}."
         return text
     return "Rent or buy: type a price to rent and one to buy."

@@ -343,4 +343,5 @@ def test_who_rents_only_in_the_hours_in_use_is_told_so() -> None:
     assert always.startswith("Buy ")
     assert "in use" not in always
     assert "rented day and night, take 35,040" in always
-    assert seldom.endswith("Rented only in the 10 % of the hours in use, they take 3,504: rent.")
+    assert "Buy it if you would rent it day and night (35,040 hours)" in seldom
+    assert seldom.endswith("rent it if you pay only for the 10 % of the hours in use (3,504).")
