@@ -30,6 +30,7 @@ VIEWS: list[tuple[str, dict[str, str]]] = [
     ("cost", {"task": "finetune", "tier": "own"}),
     ("cost", {"task": "train"}),
     ("use_cases", {}),
+    ("learn", {}),
 ]
 WIDGETS = (
     "selectbox", "number_input", "text_input", "text_area", "slider", "toggle", "checkbox", "multiselect",
