@@ -28,6 +28,12 @@ def gpus() -> pd.DataFrame:
 
 
 @cache
+def gpu_ids() -> tuple[str, ...]:
+    """The ids of all GPUs, in the frame's order."""
+    return tuple(str(gpu) for gpu in gpus().index)
+
+
+@cache
 def pre_release_gpus() -> frozenset[str]:
     """GPUs that cannot be bought yet; their figures are announcements."""
     released = gpus()["released"]

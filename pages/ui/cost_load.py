@@ -119,7 +119,7 @@ class Costs:
 
 def _shown_gpus(scenario: Scenario) -> list[str]:
     hidden = frozenset() if scenario.pre_release else catalogue.pre_release_gpus()
-    return [str(gpu) for gpu in catalogue.gpus().index if gpu not in hidden]
+    return [gpu for gpu in catalogue.gpu_ids() if gpu not in hidden]
 
 
 def people_usd_per_month(scenario: Scenario, gpu: str) -> float:

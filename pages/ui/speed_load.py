@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calculators.kept import kept_by_identity
 from calculators.memory.cache import batch_tokens
+from calculators.scenario import Scenario
 from calculators.speed import (
     GpuRates,
     ModelWork,
@@ -74,7 +76,56 @@ def speeds(
     if longest > s.max_model_len:
         asked = f"a prompt of {words.count(s.prompt_tokens, 'token')} and an answer of {s.output_tokens:,}"
         return f"{asked} are longer than the context of {words.count(s.max_model_len, 'token')}"
-    held = held_tokens(engine, s.prompt_tokens, s.output_tokens)
+    room = _room(s.model_copy(update=_NO_ROOM), chosen)
+    resident, refused = room.resident, list(room.refused)
+    key = (s.model, s.config_json) if load.weight_format.kind == "native" else ("", "")
+    found: list[GpuRates] = []
+    for i, gpu in enumerate(chosen):
+        rates = _rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key)
+        if isinstance(rates, str):
+            refused[i] = refused[i] or rates
+            rates = UNKNOWN
+        elif refused[i] is None and resident[i] < 1:
+            refused[i] = "does not fit"
+        found.append(UNKNOWN if refused[i] else rates)
+    split, fleet = room.split, stack(found)
+    speed = serving_speed(
+        work_of(load),
+        fleet,
+        engine,
+        speed_bands(),
+        s.prompt_tokens,
+        s.output_tokens,
+        s.concurrency if users is None else users,
+        resident,
+        split,
+        room.step_tokens,
+        float(streamed),
+    )
+    return Speeds(chosen, speed, split, fleet, tuple(refused), engine, _assumptions(engine, speed))
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Requests that are held at once, tokens of a step, the split and why there is none, of GPUs in order."""
+
+    resident: NDArray[np.float64]
+    step_tokens: NDArray[np.float64]
+    split: Split
+    refused: tuple[str | None, ...]
+
+
+_NO_ROOM = {  # no room depends on these: the same GPUs are asked again with other users
+    name: Scenario.model_fields[name].default for name in ("concurrency", "map_gpu", "least_tokens_per_s")
+}
+
+
+@lru_cache(maxsize=64)
+def _room(scenario: Scenario, chosen: tuple[workload.PinnedGpu, ...]) -> _Room:
+    load = workload.load(scenario)
+    engine = speed_engine_like(load.engine.id, load.engine.family)
+    assert engine is not None
+    held = held_tokens(engine, scenario.prompt_tokens, scenario.output_tokens)
     resident, step_tokens = np.zeros(len(chosen)), np.full(len(chosen), float(engine.chunk_tokens))
     tensor, layers = np.ones(len(chosen)), np.ones(len(chosen))
     refused: list[str | None] = [None] * len(chosen)
@@ -91,31 +142,7 @@ def speeds(
             step_tokens[at] = batch_tokens(deployment)
         parallel = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
         tensor[at], layers[at] = (1, deployment.gpus) if engine.splits_by_layers else parallel
-    key = (s.model, s.config_json) if load.weight_format.kind == "native" else ("", "")
-    found: list[GpuRates] = []
-    for i, gpu in enumerate(chosen):
-        rates = _rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key)
-        if isinstance(rates, str):
-            refused[i] = refused[i] or rates
-            rates = UNKNOWN
-        elif refused[i] is None and resident[i] < 1:
-            refused[i] = "does not fit"
-        found.append(UNKNOWN if refused[i] else rates)
-    split, fleet = Split(tensor, layers), stack(found)
-    speed = serving_speed(
-        work_of(load),
-        fleet,
-        engine,
-        speed_bands(),
-        s.prompt_tokens,
-        s.output_tokens,
-        s.concurrency if users is None else users,
-        resident,
-        split,
-        step_tokens,
-        float(streamed),
-    )
-    return Speeds(chosen, speed, split, fleet, tuple(refused), engine, _assumptions(engine, speed))
+    return _Room(resident, step_tokens, Split(tensor, layers), tuple(refused))
 
 
 def _assumptions(engine: SpeedEngine, speed: ServingSpeed) -> tuple[str, ...]:

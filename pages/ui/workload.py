@@ -227,9 +227,12 @@ class Workload:
         Those on which the formats cannot run stand apart, each with others of the same reason.
         """
         groups: dict[tuple[int, bool, int, str | None], list[PinnedGpu]] = {}
+        read = self.unread() is None
         for gpu in gpus:
+            way = self.support(gpu.id, self.weight_format)
+            barred = self.barred(gpu) if not read or way.state == "no" else None
             layout = self.layout(gpu.id, self.weight_format)
-            groups.setdefault((gpu.devices, gpu.unified, id(layout), self.barred(gpu)), []).append(gpu)
+            groups.setdefault((gpu.devices, gpu.unified, id(layout), barred), []).append(gpu)
         return list(groups.values())
 
     @staticmethod
