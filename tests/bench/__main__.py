@@ -132,22 +132,22 @@ def drag(page: Page, selector: str, seconds: float = 2.0) -> dict[str, float]:
 Press = Callable[[Page, int], Iterator[None]]  # gets ready, yields once, lets go
 
 
-def arrows(selector: str) -> Press:
-    """A slider one stop to the left, then to the right, by keyboard."""
+def arrows(selector: str, stops: int = 1) -> Press:
+    """A slider one stop after the other to the left, then as many to the right, by keyboard."""
 
     def press(page: Page, turn: int) -> Iterator[None]:
         page.locator(selector).first.focus()
         yield
-        page.keyboard.press("ArrowRight" if turn % 2 else "ArrowLeft")
+        page.keyboard.press("ArrowRight" if turn // stops % 2 else "ArrowLeft")
 
     return press
 
 
 def typed(label: str, *values: str) -> Press:
-    """One number, then another, by Enter."""
+    """One number after the other, by Enter."""
 
     def press(page: Page, turn: int) -> Iterator[None]:
-        page.get_by_role("spinbutton", name=label).first.fill(values[turn % 2])
+        page.get_by_role("spinbutton", name=label).first.fill(values[turn % len(values)])
         yield
         page.keyboard.press("Enter")
 
@@ -192,20 +192,21 @@ def choices(*names: str) -> Press:
 SCRUBBER = "input[type=range][data-scrubber]"
 CHART = ".chart"
 COSTS, RANKING = ".st-key-cost-report table", ".st-key-recommend-report table"
+USERS = tuple(str(users) for users in range(21, 61))
 FLOOR_SLIDER = "input[type=range]"
-# page: (address, what must be seen first, what is pressed)
+# page: (address, what must be seen first, what is pressed); most presses ask what was not asked before
 PAGES: dict[str, tuple[str, str, Press]] = {
-    "fit": ("/", SCRUBBER, arrows(SCRUBBER)),
-    "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER)),
-    "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER)),
+    "fit": ("/", SCRUBBER, arrows(SCRUBBER, 16)),
+    "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER, 6)),
+    "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER, 8)),
     "fit, sidebar": ("/", SCRUBBER, typed("GPUs of each kind", "2", "1")),
     "fine-tune, sidebar": ("/?task=finetune", SCRUBBER, choices("LoRA", "QLoRA")),
     "train, sidebar": ("/?task=train", SCRUBBER, typed("Micro-batch", "2", "1")),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
-    "cost": ("/cost?users=20", COSTS, typed("users at once", "21", "20")),
+    "cost": ("/cost?users=20", COSTS, typed("users at once", *USERS)),
     "cost, price": ("/cost?users=20", COSTS, typed("Price of an hour of H100 SXM5 80GB", "2.5", "2.6")),
     "cost, view": ("/cost?users=20", COSTS, buttons("A million tokens", "A month")),
-    "recommend": ("/recommend?users=20", RANKING, typed("users at once", "21", "20")),
+    "recommend": ("/recommend?users=20", RANKING, typed("users at once", *USERS)),
     "recommend, view": ("/recommend?users=20", RANKING, buttons("Duel", "Which to take")),
     "use cases": ("/use_cases", ".cards > li", toggled("trained")),
     "benchmarks": ("/benchmarks?lane=inference", CHART, choices("Per system", "Per GPU")),
