@@ -109,8 +109,9 @@ def _asked(costs: Costs) -> str:
 
 
 def lowered(name: str) -> str:
-    """A name inside a sentence: an ordinary word loses its capital, QLoRA keeps it."""
-    return name[0].lower() + name[1:] if name[1:2].islower() else name
+    """A name inside a sentence: an ordinary word loses its capital, LoRA and QLoRA keep it."""
+    first, space, rest = name.partition(" ")
+    return f"{first.lower()}{space}{rest}" if first[1:].islower() else name
 
 
 def details(costs: Costs) -> list[str]:

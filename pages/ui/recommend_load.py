@@ -217,6 +217,17 @@ def _barred(s: Scenario, cards: _Cards, i: int) -> str:
     return ", ".join(said for barred, said in asked if barred) or "not within your limits of hardware"
 
 
+def _hurdle(s: Scenario, cards: _Cards, i: int, name: str | None, rent: Rent) -> str:
+    """What stops a card whatever the work: the reader's wishes, money, power; nothing for other hurdles."""
+    if name == "constraint":
+        return _barred(s, cards, i)
+    if name == "usd":
+        return "above your ceiling" if rent.known else "no price"
+    if name == "power":
+        return "more power than allowed" if cards.power_w[i] == cards.power_w[i] else "power not known"
+    return ""
+
+
 _PLACE_WORDS = {"workstation": "workstation", "datacentre": "data centre"}
 
 
@@ -493,7 +504,7 @@ def _finished(
     left = [
         Choice(
             cards.ids[i], names[i], rents[cards.ids[i]],
-            reason=_barred(s, cards, i) if reasons[i] == "constraint" else why(i, reasons[i] or "limits"),
+            reason=_hurdle(s, cards, i, reasons[i], rents[cards.ids[i]]) or why(i, reasons[i] or "limits"),
         )
         for i in rows
         if setups[i] < 0
@@ -528,8 +539,6 @@ def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measu
 
 _WHY = {
     "memory": "does not fit",
-    "usd": "above your ceiling, or no price",
-    "power": "more power than allowed, or power not known",
     "limits": "no setup meets everything at once",
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import price_load, recommend_duel, recommend_slices, recommend_text, workload
+from pages.ui import cost_text, price_load, recommend_duel, recommend_slices, recommend_text, workload
 from pages.ui.recommend_load import Recommendation, Turn, recommend
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -215,6 +215,15 @@ def test_sentences_of_presets_hold_no_slip(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "inside"),
+    [("Training Llama 2 7B", "training Llama 2 7B"), ("LoRA of X", "LoRA of X"), ("QLoRA of X", "QLoRA of X"),
+     ("Full fine-tuning of X", "full fine-tuning of X")],
+)  # fmt: skip
+def test_only_an_ordinary_word_loses_its_capital(name: str, inside: str) -> None:
+    assert cost_text.lowered(name) == inside
+
+
+@pytest.mark.parametrize(
     ("fields", "gpu", "reason"),
     [
         ({"place": "workstation"}, H100, "not for a workstation"),
@@ -222,6 +231,9 @@ def test_sentences_of_presets_hold_no_slip(name: str) -> None:
         ({"need_nvlink": True}, RTX_4090, "no fast link between GPUs"),
         ({"maker": "amd"}, A100, "another vendor"),
         ({"place": "datacentre", "need_mig": True}, RTX_4090, "not for a data centre, no MIG"),
+        ({"cost_ceiling": 1000.0}, H100, "above your ceiling"),
+        ({"cost_ceiling": 90_000.0}, "gb300-288gb", "no price"),
+        ({"max_power_w": 300}, H100, "more power than allowed"),
     ],
     ids=str,
 )
