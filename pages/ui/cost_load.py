@@ -296,13 +296,7 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     goal = usd * total
     if s.cost_view == "tokens":
         goal = np.nan_to_num(cost.usd_per_million_tokens(goal, rate), nan=np.inf)
-    quoted = np.array(
-        [
-            price_load.machine(s, prices[gpu]) >= int(n)
-            for i, gpu in enumerate(ids)
-            for n in found.counts[i * width : (i + 1) * width]
-        ]
-    )
+    quoted = np.array([price_load.machine(s, prices[gpu]) for gpu in ids]).repeat(width) >= found.counts
     fits = found.verdict == memory.FITS
     places = [_cheapest(goal, found.each.value, good, fits & quoted, len(ids)) for good in enough]
     least = _cheapest(  # whoever has such machines
