@@ -31,7 +31,6 @@ def kind_picker() -> None:
         options=list(KINDS),
         format_func=KINDS.__getitem__,
         required=True,
-        label_visibility="collapsed",
     )
 
 

@@ -31,7 +31,6 @@ def lane_picker() -> None:
         options=list(LANES),
         format_func=LANES.__getitem__,
         required=True,
-        label_visibility="collapsed",
     )
 
 

@@ -31,7 +31,6 @@ def view_picker() -> None:
         options=list(VIEWS),
         format_func=VIEWS.__getitem__,
         required=True,
-        label_visibility="collapsed",
     )
 
 

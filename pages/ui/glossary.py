@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +20,7 @@ FIELDS: Final[Mapping[str, str]] = {
 COLUMNS: Final[Mapping[str, str]] = {
     title: row["says"] for row in _TABLE["column"] for title in row["titles"]
 }
-
+_PATTERNS: Final = tuple((title, says) for title, says in COLUMNS.items() if "*" in title)
 CHOICES: Final[Mapping[str, str]] = {name: row["says"] for row in _TABLE["choice"] for name in row["names"]}
 
 
@@ -27,9 +29,11 @@ def of_field(field: str) -> str | None:
     return FIELDS.get(field)
 
 
+@cache
 def of_column(title: str) -> str | None:
-    """The tooltip of a column of a table."""
-    return COLUMNS.get(title)
+    """The tooltip of a column of a table; a title with * stands for several."""
+    said = COLUMNS.get(title)
+    return said or next((says for like, says in _PATTERNS if fnmatchcase(title, like)), None)
 
 
 def of_choice(label: str) -> str:

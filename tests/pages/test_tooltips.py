@@ -29,6 +29,10 @@ VIEWS: list[tuple[str, dict[str, str]]] = [
     ("cost", {}),
     ("cost", {"task": "finetune", "tier": "own"}),
     ("cost", {"task": "train"}),
+    *(("compare", {"show": view}) for view in ("table", "tensor", "roofline", "map")),
+    ("compare", {"base": "a100-sxm4-80gb", "cols": "memory.price.notes"}),
+    *(("benchmarks", {"lane": lane}) for lane in ("llamacpp", "inference", "training")),
+    *(("accuracy", {"est": kind}) for kind in ("memory", "decode", "training")),
     ("use_cases", {}),
     ("learn", {}),
 ]
@@ -63,7 +67,10 @@ def _without(app: AppTest) -> Iterator[str]:
                 for title, hint in zip(part["titles"], hints, strict=True):
                     if isinstance(title, str) and title and not hint and title not in names:
                         yield f"column {title}"
-            control = "label" in part and ("field" in part or "id" in part)
+            for column in part.get("columns", ()) if part.get("kind") == "sheet" else ():
+                if not column["hint"]:
+                    yield f"column {column['title']}"
+            control = "label" in part and ("field" in part or "id" in part) and "kind" not in part
             if control and not (part.get("help") or part.get("hint")):
                 yield f"control {part['label']}"
 
