@@ -193,7 +193,7 @@ def llamacpp_rows(held: HeldOut) -> Iterator[Cells]:
         about = About("llama.cpp", None, row.text("quant"))
         try:
             found = prepare(row).subject
-            about = About("llama.cpp", found.architecture, found.weight_format.label)
+            about = About(found.engine.label, found.architecture, found.weight_format.label)
         except RowRefused:
             pass
         part = row.text("kind") if result.part == "other kinds" else result.part
@@ -319,12 +319,12 @@ def speed_points(engine_id: str) -> list[tuple[str, str, float]]:
     from calculators.validate_speed_fit import trusted_serving
 
     found: list[tuple[str, str, float]] = []
-    if engine_id == "llama.cpp":
+    if engine_id.startswith("llama.cpp"):
         for row in read_table(TRUTH / "bench_llamacpp.csv", validate_llamacpp.COLUMNS):
             with contextlib.suppress(RowRefused):
                 bench = validate_llamacpp.prepare(row)
                 value = row.number("tokens_per_s")
-                if bench.trusted and value:
+                if bench.trusted and value and bench.subject.engine.id == engine_id:
                     name = "prompt_tokens_per_s" if bench.kind == "prefill" else "tokens_per_s"
                     found.append((row.id, name, value))
         return found
@@ -368,7 +368,7 @@ def serving_held_out() -> HeldOut:
 
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for engine in speed_engines():
-        if engine.id != "llama.cpp":
+        if not engine.id.startswith("llama.cpp"):
             found |= speed_held_out(engine.id)
     return found
 
@@ -383,7 +383,7 @@ ROWS: Final[Mapping[str, Callable[[HeldOut], Iterator[Cells]]]] = {
     "training": training_rows,
 }
 HELD_OUT: Final[Mapping[str, Callable[[], HeldOut]]] = {
-    "llamacpp": lambda: speed_held_out("llama.cpp"),
+    "llamacpp": lambda: {**speed_held_out("llama.cpp"), **speed_held_out("llama.cpp-2025")},
     "serving": serving_held_out,
     "training": training_held_out,
 }

@@ -47,6 +47,7 @@ Floats = NDArray[np.float64]
 QUANTITIES = ("tokens_per_s",)
 COLUMNS = ("id", "gpu", "model", "quant", "test")
 TRUSTED_KIND = "llama-bench community table"
+RECENT_KINDS = (TRUSTED_KIND, "llama-bench", "ollama community")  # of builds since June 2024
 _NO, _YES = ("no", "false", "0"), ("yes", "true", "1", "oom")
 _SHORT_PROMPT, _SHORT_ANSWER = 8, 128  # tokens of tests that do not say
 
@@ -119,6 +120,27 @@ def read_test(text: str) -> Test:
     return Test("prefill" if reads else "decode", tokens, depth, assumed)
 
 
+_RECENT_BUILD, _RECENT_DATE = 3100, "2024-06"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def is_recent(build: str) -> bool:
+    """Whether a build is of June 2024 or later (b3100): packed weights multiplied as they are, CUDA graphs.
+
+    By its number, else by its date; builds that say neither count as old.
+    """
+    text = build.lower()
+    number = re.search(r"\bb(?:uild )?[ :]*(\d{3,5})\b", text)
+    if number and "before" not in text:
+        return int(number.group(1)) >= _RECENT_BUILD or bool(re.search(r"\b202[5-9]", text))
+    dated = re.search(r"\b(20\d\d)(?:-(\d\d))?", text)
+    if dated is None or "before" in text:
+        return False
+    named = next((i + 1 for i, m in enumerate(_MONTHS) if re.search(rf"\b{m}", text)), None)
+    month = int(dated.group(2)) if dated.group(2) else named or 1
+    return f"{dated.group(1)}-{month:02d}" >= _RECENT_DATE
+
+
 def _excluded(row: MeasuredRow) -> bool:
     """Rows of the trusted table that its own neighbours contradict.
 
@@ -132,12 +154,13 @@ def _excluded(row: MeasuredRow) -> bool:
 
 def prepare(row: MeasuredRow) -> BenchCase:
     """A row's case, from its input columns only. Raises RowRefused naming what is missing."""
-    engine = speed_engine("llama.cpp")
+    engine = speed_engine("llama.cpp-2025" if is_recent(row.text("build")) else "llama.cpp")
     test = read_test(row.text("test"))
     fmt, assumed = format_of(row.text("quant"), "quant")
     fmt = gguf_of(fmt)
     found = subject(row, engine, fmt, kv_format("bf16"), (assumed, test.assumption))
-    trusted = row.text("kind") == TRUSTED_KIND and not _excluded(row)
+    recent = engine.id != "llama.cpp" and row.text("kind") in RECENT_KINDS and not _odd_chunk(row)
+    trusted = recent or (row.text("kind") == TRUSTED_KIND and not _excluded(row))
     return BenchCase(
         row,
         found,
@@ -146,6 +169,11 @@ def prepare(row: MeasuredRow) -> BenchCase:
         trusted,
         found.assumptions,
     )
+
+
+def _odd_chunk(row: MeasuredRow) -> bool:
+    """Whether a test reads its prompt in other steps than the default of 512 tokens."""
+    return "ubatch" in row.text("test") and "ubatch 512" not in row.text("test")
 
 
 def predict_cases(cases: Sequence[BenchCase], engine: SpeedEngine | None = None) -> Floats:
@@ -194,7 +222,8 @@ def runs_out_of_memory(case: BenchCase) -> tuple[bool, str]:
 def predict_row(row: MeasuredRow) -> RowResult:
     """A line for the rate, when measured, and one for out-of-memory; only input columns are used."""
     quantities = [name for name in ("tokens_per_s", "oom") if row.text(name)]
-    part = "counted" if row.text("kind") in (TRUSTED_KIND, "") else "other kinds"
+    recent = row.text("kind") in RECENT_KINDS and is_recent(row.text("build"))
+    part = "counted" if recent or row.text("kind") in (TRUSTED_KIND, "") else "other kinds"
     try:
         case = prepare(row)
     except RowRefused as error:

@@ -134,14 +134,14 @@ def serving_points(engine_id: str) -> Points:
 
 
 def bench_points(engine_id: str = "llama.cpp") -> Points:
-    """All trusted llama-bench points."""
+    """All trusted llama-bench points of an engine's builds."""
     cases: list[BenchCase] = []
     for row in read_table(TRUTH / "bench_llamacpp.csv", ("id",)):
         try:
             case = prepare_bench(row)
         except RowRefused:
             continue
-        if case.trusted and row.number("tokens_per_s"):
+        if case.trusted and case.subject.engine.id == engine_id and row.number("tokens_per_s"):
             cases.append(case)
     measured = np.array([case.row.number("tokens_per_s") or 0.0 for case in cases])
     return Points(
@@ -156,7 +156,7 @@ def bench_points(engine_id: str = "llama.cpp") -> Points:
 
 def points_of(engine_id: str) -> Points:
     """The measured points of one engine."""
-    return bench_points() if engine_id == "llama.cpp" else serving_points(engine_id)
+    return bench_points(engine_id) if engine_id.startswith("llama.cpp") else serving_points(engine_id)
 
 
 # ---------------------------------------------------------------- fit

@@ -77,7 +77,8 @@ def speed_engine(engine_id: str) -> SpeedEngine:
 def speed_engine_like(engine_id: str, family: str) -> SpeedEngine | None:
     """The speed model of an engine of the memory tables: its own, else its family's; None without one."""
     known = _engines()
-    return known.get(engine_id) or known.get(family)
+    same = next((engine for engine in known.values() if engine.memory_engine == engine_id), None)
+    return same or known.get(engine_id) or known.get(family)
 
 
 @cache

@@ -11,8 +11,8 @@ import pytest
 
 from calculators.validate import main
 from calculators.validate_cells import Sizes, as_number, first_number, split_sizes, tokens_in
+from calculators.validate_llamacpp import is_recent, read_test
 from calculators.validate_llamacpp import predict_row as bench_row
-from calculators.validate_llamacpp import read_test
 from calculators.validate_rows import MeasuredRow, RowRefused
 from calculators.validate_runs import RowResult, find_architecture, find_gpu, measured_value
 from calculators.validate_serving import predict_row as serving_row
@@ -107,6 +107,24 @@ def test_llama_bench_tests_by_name(text: str, kind: str, tokens: int, depth: int
 def test_llama_bench_tests_that_say_nothing(text: str) -> None:
     with pytest.raises(RowRefused, match=r"^test:"):
         read_test(text)
+
+
+@pytest.mark.parametrize(
+    ("build", "recent"),
+    [
+        ("llama.cpp b2824 (May 2024, CUDA 12.1, layer split)", False),
+        ("b3622 (Aug 2024)", True),
+        ("b7199 (8c32d9d96)", True),
+        ("Sep 2026, FA on", True),
+        ("Jun 2024 MMQ tensor-core PR", True),
+        ("Jun 2024 master before PR", False),
+        ("version n/a; 2026-07-24", True),
+        ("Nov 2023", False),
+        ("", False),
+    ],
+)
+def test_builds_that_multiply_packed_weights(build: str, recent: bool) -> None:
+    assert is_recent(build) == recent
 
 
 # ---------------------------------------------------------------- labels and names
