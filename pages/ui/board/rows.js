@@ -22,7 +22,7 @@ function rowsChart(box, data) {
   const list = make("ol", plot);
   for (const { name, text, end, bar, dot, span, estimate, tone, hatch } of data.rows) {
     const row = make("li", list, { "data-tone": tone });
-    make("span", row, { class: "name" }, name);
+    make("span", row, { class: "name", title: name }, name);
     const track = make("span", row, { class: "track" });
     if (bar !== null) make("i", track, { class: estimate ? "bar pale" : "bar", "data-hatch": hatch, style: `width:${percent(bar)}` });
     if (span) make("i", track, { class: "span", style: between(span) });
