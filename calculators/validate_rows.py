@@ -37,6 +37,7 @@ QUANTITIES = (
     "fits",
 )
 _NEEDED = ("id", "engine", "model_hf_id")
+SMALLEST_GIB = 0.1
 UNKNOWN_CAPACITY = 80 * 2**30  # stands in where no printed quantity depends on the capacity
 
 # A GGUF mixture to stand for a type that is not llama.cpp's own, by the bits of its main tensor type.
@@ -405,7 +406,10 @@ def prepare(row: MeasuredRow, configs: Path) -> PreparedRow:
     fmt, assumed_format = _weight_format(row, arch, chosen)
     keys, values, assumed_kv = _kv_formats(row)
     length, assumed_length = _length(row, arch, chosen)
-    gpu = match_gpu(row.text("gpu"), row.number("gpu_mem_gib"))
+    stated = row.number("gpu_mem_gib")
+    if stated is not None and not stated >= SMALLEST_GIB:
+        raise RowRefused(f"gpu_mem_gib: {row.text('gpu_mem_gib')!r} is no memory of a GPU")
+    gpu = match_gpu(row.text("gpu"), stated)
     share = row.number("gpu_mem_util")
     if share is not None and not 0 < share <= 1:
         raise RowRefused(f"gpu_mem_util: {row.text('gpu_mem_util')!r} is not between 0 and 1")

@@ -105,6 +105,8 @@ def test_text_output_ends_in_a_table(capsys):
     [
         ({"gpu_mem_gib": "lots"}, "gpu_mem_gib: 'lots' is not a number"),
         ({"gpu_mem_gib": "nan"}, "gpu_mem_gib: 'nan' is not a finite number"),
+        ({"gpu_mem_gib": "0"}, "gpu_mem_gib: '0' is no memory of a GPU"),
+        ({"gpu_mem_gib": "-8"}, "gpu_mem_gib: '-8' is no memory of a GPU"),
         ({"max_model_len": "-5"}, "max_model_len: '-5' is not a whole number"),
         ({"n_gpus_tp": "1.5"}, "n_gpus_tp: '1.5' is not a whole number"),
         ({"gpu_mem_util": "90"}, "gpu_mem_util: '90' is not between 0 and 1"),
