@@ -196,7 +196,7 @@ USERS = tuple(str(users) for users in range(21, 61))
 FLOOR_SLIDER = "input[type=range]"
 # page: (address, what must be seen first, what is pressed); most presses ask what was not asked before
 PAGES: dict[str, tuple[str, str, Press]] = {
-    "fit": ("/", SCRUBBER, arrows(SCRUBBER, 16)),
+    "fit": ("/", SCRUBBER, arrows(SCRUBBER, 12)),
     "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER, 6)),
     "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER, 8)),
     "fit, sidebar": ("/", SCRUBBER, typed("GPUs of each kind", "2", "1")),
