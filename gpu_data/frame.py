@@ -12,7 +12,7 @@ import pandas as pd
 from gpu_data.columns import GPU_COLUMNS
 from gpu_data.gpus import RawFile, gpu_files
 
-MIB = 2**20
+MIB, GIB = 2**20, 2**30
 
 # Capacity of a GPU that no device log describes. The lowest total that a program was seen to get from a
 # discrete card is 0.984e9 bytes per labelled GB (NVIDIA A10 24 GB with ECC on: 23,609,475,072 bytes).
@@ -132,7 +132,41 @@ def _cells(gpu: dict[str, Any]) -> dict[str, Cell]:
 @cache
 def _all_cells() -> dict[str, tuple[dict[str, Cell], RawFile]]:
     """Cells by GPU id, with the file that holds its sources."""
-    return {gpu["id"]: (_cells(gpu), file) for file in gpu_files().values() for gpu in file["gpu"]}
+    found = {gpu["id"]: (_cells(gpu), file) for file in gpu_files().values() for gpu in file["gpu"]}
+    _as_twins(found)
+    return found
+
+
+def _as_twins(found: dict[str, tuple[dict[str, Cell], RawFile]]) -> None:
+    """Cards that no log describes get the least that a card of the same chip and memory was seen to have.
+
+    Chip, label and kind of memory must be the same. ECC bits kept in GDDR take a sixteenth, and a twin may
+    have been seen with ECC off: such cards get no more than fifteen sixteenths of their label.
+    """
+    seen: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
+    for gpu, (cells, _) in found.items():
+        if (place := _twin_key(cells)) and cells["usable_basis"].value != "assumed":
+            seen.setdefault(place, []).append((int(cells["usable_bytes"].value), gpu))
+    for cells, _ in found.values():
+        twins = seen.get(_twin_key(cells) or (), ())
+        if cells["usable_basis"].value != "assumed" or not twins:
+            continue
+        least, twin = min(twins)
+        label, kind, ecc = cells["memory_gb"].value, str(cells["memory_type"].value), cells.get("ecc")
+        limited = "GDDR" in kind and ecc is not None and str(ecc.value).lower() not in ("no", "none", "false")
+        most = int(label * GIB * 15 / 16) if limited else least
+        capped = ", ECC taken off" if most < least else ""
+        cells["usable_bytes"] = Cell(
+            min(least, most),
+            cells["memory_gb"].sources,
+            f"assumed as {twin} was measured{capped}: same chip, {label:g} GB of {kind}; no log of this card",
+            verified_by="assumption",
+        )
+
+
+def _twin_key(cells: dict[str, Cell]) -> tuple[Any, ...] | None:
+    names = ("chip", "memory_gb", "memory_type", "devices_per_board", "unified_memory")
+    return tuple(cells[name].value for name in names) if all(name in cells for name in names) else None
 
 
 @cache

@@ -142,10 +142,51 @@ def test_the_assumption_is_below_every_card_that_was_measured() -> None:
 
 
 def test_an_assumed_capacity_says_so() -> None:
-    rows = provenance_frame().query("gpu_id == 'l40-48gb' and field == 'usable_bytes'")
+    rows = provenance_frame().query("gpu_id == 'mi325x-256gb' and field == 'usable_bytes'")
     [formula] = rows["formula"].dropna()
     assert formula.startswith("assumed 0.98 x memory_gb x 1e9")
-    assert spec_frame().loc["l40-48gb", "usable_bytes"] == 47_040_000_000
+    assert spec_frame().loc["mi325x-256gb", "usable_bytes"] == 250_880_000_000
+
+
+@pytest.mark.parametrize(
+    ("gpu", "twin"),
+    [
+        ("h800-sxm5-80gb", "h100-sxm5-80gb"),  # GH100 with 80 GB of HBM3
+        ("rtx-3090-ti-24gb", "rtx-3090-24gb"),  # GA102 with 24 GB of GDDR6X
+        ("v100-pcie-32gb", "v100-sxm2-32gb"),
+        ("h200-nvl-141gb", "h200-sxm-141gb"),
+    ],
+)
+def test_a_card_nobody_logged_has_what_its_twin_was_measured_to_have(gpu: str, twin: str) -> None:
+    specs = spec_frame()
+    assert specs.loc[gpu, "chip"] == specs.loc[twin, "chip"]
+    assert specs.loc[gpu, "usable_bytes"] == specs.loc[twin, "usable_bytes"]
+    assert specs.loc[gpu, "usable_basis"] == "assumed"
+    rows = provenance_frame().query("gpu_id == @gpu and field == 'usable_bytes'")
+    [formula] = rows["formula"].dropna()
+    assert formula.startswith(f"assumed as {twin} was measured: same chip")
+
+
+def test_twins_would_have_told_of_the_cards_that_were_logged() -> None:
+    """Had we looked at its twins instead of at the card: never 3.5 % too much."""
+    specs = spec_frame()
+    known = specs[(specs["usable_basis"] != "assumed") & ~specs["unified_memory"]]
+    checked = 0
+    for gpu, card in known.iterrows():
+        alike = known[
+            (known["chip"] == card["chip"])
+            & (known["memory_gb"] == card["memory_gb"])
+            & (known["memory_type"] == card["memory_type"])
+            & (known.index != gpu)
+        ]
+        if alike.empty:
+            continue
+        told = alike["usable_bytes"].min()
+        if "GDDR" in card["memory_type"]:
+            told = min(told, card["memory_gb"] * GIB * 15 / 16)
+        assert told <= 1.035 * card["usable_bytes"], gpu
+        checked += 1
+    assert checked > 8
 
 
 def test_memory_shared_with_the_cpu_is_never_promised_whole() -> None:

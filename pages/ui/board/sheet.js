@@ -2,13 +2,21 @@
 // Home and End walk from it, Enter or space presses.
 const PAGE = 100;
 
+const writers = new Map(); // making one takes longer than writing with it
+function writer([least, most, grouped, signed]) {
+  const key = `${least} ${most} ${grouped} ${signed}`;
+  if (!writers.has(key)) {
+    const options = { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: grouped, signDisplay: signed ? "exceptZero" : "auto" };
+    writers.set(key, new Intl.NumberFormat("en", options));
+  }
+  return writers.get(key);
+}
+
 function cellText(column, row) {
   if (!column.numbers) return column.places[row] < 0 ? null : column.texts[column.places[row]];
   const value = column.numbers[row];
   if (value === null) return null;
-  const [least, most, grouped, signed, after] = column.format;
-  const options = { minimumFractionDigits: least, maximumFractionDigits: most, useGrouping: grouped, signDisplay: signed ? "exceptZero" : "auto" };
-  return value.toLocaleString("en", options) + after;
+  return writer(column.format).format(value) + column.format[4];
 }
 
 const sortKey = (column, row) => (column.numbers ? column.numbers[row] : cellText(column, row));
