@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from calculators import cost, memory
 from calculators.cost import Money
 from calculators.scenario import Scenario
-from pages.ui import catalogue, price_load, speed_load, training_load, workload
+from pages.ui import catalogue, measured_vendors, price_load, speed_load, training_load, workload
 from pages.ui.gpu_counts import COUNTS, TOGETHER, sizes, splits, staged
 from pages.ui.price_load import Purchase, Rent
 
@@ -42,7 +42,7 @@ class Option:
     unit: USD per million tokens, or per run. people_usd: a month's lost time. tokens_per_s: of one user
     (serving), of one GPU (training). rank: what options are ordered by. together: whether anybody quotes a
     machine with as many GPUs as must stand in one; apart: what would be cheaper on this GPU if somebody had
-    larger ones.
+    larger ones. unseen: whose cards were never measured at this kind of work; empty otherwise.
     reason: why there is none.
     """
 
@@ -70,6 +70,7 @@ class Option:
     rank: Money | None = None
     together: bool = True
     apart: Option | None = None
+    unseen: str = ""
     reason: str | None = None
 
     @property
@@ -84,8 +85,11 @@ class Option:
 
     @property
     def sure(self) -> bool:
-        """Whether nothing but a price speaks against it: it surely fits, and somebody quotes so many."""
-        return self.together and not self.tight
+        """Whether nothing but its cost speaks against it.
+
+        It surely fits, somebody quotes so many, such a card was measured, and its price may be relied on.
+        """
+        return self.together and not self.tight and not self.unseen and not price_load.shaky(self.rent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +207,17 @@ def _way(load: workload.Workload, ids: Sequence[str], users: NDArray[np.int64], 
         return whole
 
     speed = found.speed
+    spread = measured_vendors.spread_of(measured_vendors.table(load.scenario), tuple(ids))[:, None]
+
+    def sides(one: Any) -> tuple[Floats, ...]:
+        parts = [placed(getattr(one, side), np.nan) for side in _SIDES]
+        return (parts[0], *measured_vendors.widened_by(spread, *parts))
+
     reading = np.asarray(speed.prompt.total) / np.asarray(found.split.layer_gpus, dtype=float)
     return _Way(
         placed(verdict, np.int8(0)),
-        *(
-            tuple(placed(getattr(one, side), np.nan) for side in _SIDES)
-            for one in (speed.tokens_per_s, speed.output_tokens_per_s)
-        ),
+        sides(speed.tokens_per_s),
+        sides(speed.output_tokens_per_s),
         placed(reading, np.nan)[0],
         found.refused,
         found.assumptions,
@@ -421,7 +429,7 @@ def _runs(scenario: Scenario) -> _Runs:
     tried = np.array(sizes(scenario))
     gpus = [workload.pinned(gpu, 1) for gpu in ids]
     found = load.many(gpus, boards=tried)
-    hours = Money(*load.hours(found))
+    hours = _widened(ids, load.hours(found))
     devices = np.array([gpu.devices for gpu in gpus])[:, None] * tried
     days = Money(*(side / devices / 24 for side in (hours.value, hours.low, hours.high)))
     kinds = load.kinds(gpus)
@@ -431,11 +439,17 @@ def _runs(scenario: Scenario) -> _Runs:
         found.verdict,
         hours,
         days,
-        Money(found.tokens_per_s_per_gpu, found.low, found.high),
+        _widened(ids, (found.tokens_per_s_per_gpu, found.low, found.high)),
         tuple(kind.barred or kind.speed_refused for kind in kinds),
         np.array([gpu.devices for gpu in gpus]),
         load,
     )
+
+
+def _widened(ids: Sequence[str], parts: Sequence[Any]) -> Money:
+    """(value, low, high) of runs [GPU, size], wider for cards whose architecture was never measured."""
+    value, low, high = (np.asarray(part) for part in parts)
+    return Money(value, *measured_vendors.widened("training", ids, value, low, high))
 
 
 def run_costs(scenario: Scenario, today: date) -> Costs:
@@ -537,6 +551,12 @@ def _busy(rent: Rent, s: Scenario) -> float:
 
 
 def _ordered(s: Scenario, name: str, options: Sequence[Option], notes: Sequence[str]) -> Costs:
+    table = measured_vendors.table(s)
+    options = [
+        replace(one, unseen=measured_vendors.unseen_words(table, one.gpu)) if one.possible else one
+        for one in options
+    ]
+
     def key(option: Option) -> tuple[int, float, str]:
         if option.priced and option.rank is not None:
             return (0 if option.sure else 1), float(option.rank.value), option.name

@@ -18,9 +18,14 @@ _PRICE_BASES = {
 }
 
 
-def usd(value: float) -> str:
-    """Dollars with three figures or so: $0.345, $1.39, $993, $14,500, $2.3M."""
+def usd(value: float, like: float | None = None) -> str:
+    """Dollars with three figures or so: $0.345, $1.39, $993, $14,500, $2.3M; in the unit of `like`."""
     value = float(value)
+    unit = value if like is None or not value < float("inf") else float(like)
+    if unit < 1e6 <= value < float("inf"):
+        return f"${float(f'{value:.3g}'):,.0f}"
+    if unit >= 1e6 > value > 0:
+        return f"${value / 1e6:.2g}M" if unit < 1e9 else f"${value / 1e9:.2g}B"
     if value != value or value == float("inf"):
         return "more than is known"
     if value >= 1e6:
@@ -32,7 +37,8 @@ def usd(value: float) -> str:
 
 def band(money: Money) -> str:
     """The ends of a cost's band; nothing when both are the value."""
-    low, high = usd(float(money.low)), usd(float(money.high))
+    value = float(money.value)
+    low, high = usd(float(money.low), value), usd(float(money.high), value)
     if low == high:
         return ""
     return f"{low} to {high}"
@@ -93,6 +99,7 @@ def headline(costs: Costs) -> str:
     else:
         money = f"{usd(float(best.unit.value))} the run"
     doubts = ["memory is tight"] if best.tight else []
+    doubts += [f"{best.unseen} was measured at this"] if best.unseen else []
     doubts += [f"its price is {thin}"] if (thin := price_load.thin(best.rent)) else []
     maybe = f" ({'; '.join(doubts)})" if doubts else ""
     return f"{asked}: {setup(best)}, {money}{maybe}"
@@ -128,6 +135,8 @@ def details(costs: Costs) -> list[str]:
         f"At {usd(best.rent.usd)} per GPU and hour ({best.rent.note})."
         + (f" Includes {usd(best.people_usd)} of people's lost time." if best.people_usd else "")
     )
+    if paper := _on_paper(costs, best):
+        lines.append(paper)
     if cheaper := _cheaper_apart(costs, best):
         lines.append(cheaper)
     if pinned := _pinned_line(costs):
@@ -167,6 +176,26 @@ def _speed_line(s: Scenario, best: Option) -> str:
         f"{words.large(float(best.gpu_hours.value))} GPU-hours, "
         f"{words.span_band(float(best.days.value), float(best.days.low), float(best.days.high))}."
     )
+
+
+def _on_paper(costs: Costs, best: Option) -> str:
+    """What would be cheaper if an unmeasured speed or a stale price held."""
+    assert best.rank is not None
+    if not best.sure:
+        return ""
+    said = []
+    for one in costs.ranked:
+        shaky = price_load.shaky(one.rent)
+        if not (one.unseen or shaky) or one.tight or not one.together or one.rank is None:
+            continue
+        if float(one.rank.value) < float(best.rank.value):
+            why = [
+                *([f"{one.unseen} was measured"] if one.unseen else []),
+                *([f"price {shaky}"] if shaky else []),
+            ]
+            said.append((float(one.rank.value), f"{setup(one)} {banded(one.rank)} ({'; '.join(why)})"))
+    names = [text for _, text in sorted(said)]
+    return f"Cheaper on paper only: {words.listed(names, 3)}." if names else ""
 
 
 def _cheaper_apart(costs: Costs, best: Option) -> str:

@@ -198,6 +198,14 @@ def thin(found: Rent) -> str:
     return ", ".join(said)
 
 
+def shaky(found: Rent) -> str:
+    """What a price rests on where it may not hold: one stale quote, or very old ones; else nothing."""
+    if found.age_days is None or not found.known:
+        return ""
+    alone = found.rests_on == 1 and found.age_days > OLD_DAYS
+    return thin(found) if alone or found.age_days > TOO_OLD_DAYS else ""
+
+
 def machine(scenario: Scenario, found: Rent) -> float:
     """GPUs in the largest machine that anybody quotes; who owns them or has a price knows better.
 

@@ -247,9 +247,7 @@ def _figure(found: Recommendation) -> dict[str, Any] | None:
         name = short_name(one.name).rpartition(" ")[0] or one.name
         name = name if one.gpus == 1 else f"{one.gpus:,} × {name}"
         points.append(
-            figures_recommend.Point(
-                name, one.usd, speed, one.frontier, one.tied, place == 0, one.offered and not one.tight
-            )
+            figures_recommend.Point(name, one.usd, speed, one.frontier, one.tied, place == 0, one.firm)
         )
     if len(points) < 2:
         return None

@@ -242,8 +242,8 @@ def takes(told: Sequence[Verdict]) -> list[str]:
         if len(one.equal) > 1
     ]
     said += [
-        f"{name} would cost less to {words.listed(what, 7)}, but its memory is tight or no quote is of so "
-        "many together."
+        f"{name} would cost less to {words.listed(what, 7)}, but its memory is tight, no quote is of so many "
+        "together, nobody measured such a card, or its price is stale: the table says which."
         for name, what in less.items()
     ]
     nobody = [one.name for one in told if not one.equal]
@@ -284,7 +284,7 @@ def _priced(one: Choice) -> bool:
 
 
 def _sure(one: Choice) -> bool:
-    return one.offered and not one.tight
+    return one.firm
 
 
 def _tied(first: Choice, other: Choice) -> bool:

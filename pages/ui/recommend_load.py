@@ -19,12 +19,21 @@ from calculators import cost, memory, ranking
 from calculators.ranking import Limit, Measure, Options
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import catalogue, compare_choices, price_load, speed_load, training_load, workload
+from pages.ui import (
+    catalogue,
+    compare_choices,
+    measured_vendors,
+    price_load,
+    speed_load,
+    training_load,
+    workload,
+)
 from pages.ui.gpu_counts import COUNTS, TOGETHER, fast_link_gpus, known, sizes, splits, staged
 from pages.ui.price_load import Rent
 
 Floats = NDArray[np.float64]
 
+DENSE = 32  # up to so many users every number is computed, beyond that only the stops
 COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
 USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
 SIDES = ("value", "low", "high")
@@ -71,7 +80,8 @@ class Choice:
     boards: of one copy, cut into pipeline stages where `staged`, else as the engine does by itself; split,
     cut: how, in words and in letters. seconds: a token of one user, or the run; first_s: to the first token;
     sure: targets are met even at the bad end of the bands. alone: memory that one GPU would need for the
-    same, over what it has. reason: the hurdle that nothing of this GPU passes.
+    same, over what it has. unseen: whose cards were never measured at this kind of work; shaky: what a price
+    rests on that may not hold; both empty otherwise. reason: the hurdle that nothing of this GPU passes.
     """
 
     gpu: str
@@ -97,29 +107,69 @@ class Choice:
     tied: bool = False
     use: Use = field(default_factory=Use)
     alone: float = np.nan
+    unseen: str = ""
+    shaky: str = ""
     reason: str | None = None
+
+    @property
+    def founded(self) -> bool:
+        """Whether such a card was measured at this kind of work, and its price may be relied on."""
+        return not (self.unseen or self.shaky)
+
+    @property
+    def firm(self) -> bool:
+        """Whether nothing speaks against it: it surely fits, so many are quoted, it is well founded."""
+        return self.offered and not self.tight and self.founded
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """From `at` (users, days) on another setup comes first; gpu None: none does it any more."""
+    """At `at` (users, days) another setup comes first, at `last` not yet; gpu None: none does it any more.
+
+    tight, offered, founded: as of a Choice. slow_s: the run at the slow end of its band.
+    """
 
     at: float
     gpu: str | None
     boards: int = 0
     copies: int = 1
     cut: str = ""
+    last: float = np.nan
+    tight: bool = False
+    offered: bool = True
+    founded: bool = True
+    slow_s: float = np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTurn:
+    """Below `usd` the GPU comes first: of an hour, or (purchase) of the card; now: what it costs."""
+
+    gpu: str
+    usd: float
+    now: float
+    purchase: bool
+
+
+Lead = Callable[[Scenario], Turn]  # what comes first in a scenario that asks for something else
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Choices: best first, then (reason given) those that cannot. refused: why nothing can be computed."""
+    """Choices: best first, then (reason given) those that cannot. refused: why nothing can be computed.
+
+    price: where the next in line would overtake; poorer: what comes first with less money than the answer
+    costs; safe_days: a deadline whose answer keeps the reader's own at the slow end of its band.
+    """
 
     scenario: Scenario
     work: str
     choices: tuple[Choice, ...]
     below: Turn | None = None
     above: Turn | None = None
+    price: PriceTurn | None = None
+    poorer: Turn | None = None
+    safe_days: float | None = None
     notes: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -263,9 +313,22 @@ def formats_of(s: Scenario, load: workload.Workload) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _shares(users: int) -> set[int]:
+    """Users of the fullest copy, for every number of copies."""
+    return {-(-users // copies) for copies in range(1, users + 1)}
+
+
+def _stops(now: int) -> list[int]:
+    """Numbers of users at which another answer is looked for: those near by, far ones change nothing."""
+    below, above = [n for n in USERS if n < now], [n for n in USERS if n > now]
+    few = [n for n in below if n <= DENSE][-7:] + [n for n in above if n <= DENSE][:7]
+    return few + [n for n in below if n > DENSE][-2:] + [n for n in above if n > DENSE][:2]
+
+
 def _grid(users: int) -> tuple[int, ...]:
-    own = {-(-users // copies) for copies in range(1, users + 1)}
-    return tuple(sorted(own | set(USERS)))
+    """Users of a copy that are computed, so that the stops are answered as if they were asked for."""
+    asked = {users, *(stop for stop in _stops(users) if stop > DENSE)}
+    return tuple(sorted({*range(1, DENSE + 1)}.union(*map(_shares, asked))))
 
 
 @lru_cache(maxsize=6)  # a few megabytes each
@@ -312,9 +375,13 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
         whole[:, [row[gpu] for gpu, _ in pairs], [COUNTS.index(n) for _, n in pairs]] = values
         return whole
 
+    table = measured_vendors.table_of(s.task, load.engine.id, load.engine.family)
+    spread = measured_vendors.spread_of(table, cards.ids)[:, None]
+
     def measure(one: Any) -> Measure:
         # what an engine's fixed time makes equal is not told apart by rounding
-        return Measure(*(placed(np.round(getattr(one, side), DIGITS)) for side in SIDES))
+        parts = [placed(np.round(getattr(one, side), DIGITS)) for side in SIDES]
+        return Measure(parts[0], *measured_vendors.widened_by(spread, *parts))
 
     reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
     return _Served(
@@ -429,13 +496,17 @@ def _run_prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent
     return rents, usd, machine
 
 
+def _columns(table: _Stacked, users: int) -> NDArray[np.int64]:
+    """Places of the setups for so many users; copies that take more than their share are never better."""
+    return np.flatnonzero(np.isin(table.users, list(_shares(users))))
+
+
 def _serving_options(
     s: Scenario, table: _Stacked, prices: tuple[Any, Floats, Floats], users: int
 ) -> tuple[Options, tuple[Limit, ...], Floats]:
     """(options, limits, copies) for so many users: each copy takes its share of them."""
     _, usd, machine = prices
-    room = table.users[np.searchsorted(table.users, users)]  # of the smallest copy that takes all of them
-    few = np.s_[:, : np.searchsorted(table.users, room, side="right")]
+    few = np.s_[:, _columns(table, users)]
     boards = table.boards[few[1]]
     copies = np.ceil(users / table.users[few[1]])
     gpus = copies * boards
@@ -471,6 +542,7 @@ def _finished(
     notes: Sequence[str],
     switches: tuple[Turn | None, Turn | None] = (None, None),
     open_band: bool = False,
+    lead: Lead | None = None,
 ) -> Recommendation:
     """Choices in order from options [card, setup]; `describe` fills in what only the task knows."""
     options, limits = found
@@ -478,7 +550,8 @@ def _finished(
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     best = options.at((rows, np.maximum(setups, 0)))
-    top = np.where(setups >= 0, grade[rows, np.maximum(setups, 0)], ranking.NOT)
+    unseen, shaky = _unseen(s, cards), _shaky(s, cards, rents)
+    top = _with_founded(grade, setups, ~(unseen | shaky))
     if open_band and s.objective == "cheapest":
         best = replace(best, usd=_with_band(options, limits, best.usd))
     names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
@@ -489,6 +562,7 @@ def _finished(
     )
     same = ranking.tied(best, s.objective, top, int(ranked[0])) if len(ranked) else np.zeros(len(rows), bool)
     sure = np.broadcast_to(ranking.meets(limits, "high"), options.verdict.shape)
+    table = measured_vendors.table(s)
     choices = []
     for i in ranked:
         k = int(setups[i])
@@ -498,6 +572,8 @@ def _finished(
             gpus=int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
             offered=bool(options.offered[i, k]), sure=bool(sure[i, k]), frontier=bool(on[i]),
             tied=bool(same[i]) and i != ranked[0],
+            unseen=measured_vendors.unseen_words(table, cards.ids[i]) if unseen[i] else "",
+            shaky=price_load.shaky(rents[cards.ids[i]]) if shaky[i] else "",
         )  # fmt: skip
         choices.append(describe(one, i, k))
     reasons = ranking.first_failing(options, limits)
@@ -509,22 +585,137 @@ def _finished(
         for i in rows
         if setups[i] < 0
     ]  # fmt: skip
-    return Recommendation(s, work, (*choices, *left), *switches, tuple(notes))
+    told = Recommendation(s, work, (*choices, *left), *switches, notes=tuple(notes))
+    if lead is None or told.best is None:
+        return told
+    return replace(
+        told,
+        price=_price_turn(s, told.ranked, lead),
+        poorer=_poorer(s, told.best, lead),
+        safe_days=_safe_days(s, told.best, lead),
+    )
 
 
-def _winner(s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]]) -> tuple[str | None, int]:
-    """(GPU that comes first, place of its setup)."""
+def _unseen(s: Scenario, cards: _Cards) -> NDArray[np.bool_]:
+    """Cards whose architecture nobody measured at this kind of work; images are measured results."""
+    if purpose(s) == "images":
+        return np.zeros(len(cards.ids), dtype=bool)
+    return measured_vendors.unseen(measured_vendors.table(s), cards.ids)
+
+
+def _shaky(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> NDArray[np.bool_]:
+    """Cards whose price may not hold, where money decides."""
+    if s.objective != "cheapest":
+        return np.zeros(len(cards.ids), dtype=bool)
+    return np.array([bool(price_load.shaky(rents[gpu])) for gpu in cards.ids])
+
+
+def _with_founded(
+    grade: NDArray[np.int8], setups: NDArray[np.int64], founded: NDArray[np.bool_]
+) -> NDArray[np.int8]:
+    """The grade of each card's setup; what is not measured, or has one stale quote, is unsure."""
+    top = np.where(setups >= 0, grade[np.arange(len(setups)), np.maximum(setups, 0)], ranking.NOT)
+    return np.where(founded, top, np.minimum(top, ranking.PERHAPS)).astype(np.int8)
+
+
+def _lead(
+    s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]], rents: Mapping[str, Rent]
+) -> tuple[Turn, int]:
+    """What comes first, and the place of its setup; the same order as in `_finished`."""
     options, limits = found
     grade = ranking.grades(options, limits)
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     picked = np.maximum(setups, 0)
-    top = np.where(setups >= 0, grade[rows, picked], ranking.NOT)
+    founded = ~(_unseen(s, cards) | _shaky(s, cards, rents))
+    top = _with_founded(grade, setups, founded)
     best = options.at((rows, picked))
-    ranked = ranking.order(best, top, s.objective, cards.ids)
+    names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
+    ranked = ranking.order(best, top, s.objective, names)
     if not len(ranked):
-        return None, 0
-    return cards.ids[int(ranked[0])], int(picked[ranked[0]])
+        return Turn(np.nan, None), 0
+    i = int(ranked[0])
+    k = int(picked[i])
+    turn = Turn(
+        np.nan, cards.ids[i], int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
+        offered=bool(options.offered[i, k]), founded=bool(founded[i]),
+        slow_s=float(options.seconds.high[i, k]),
+    )  # fmt: skip
+    return turn, k
+
+
+def floored(value: float, digits: int = 3) -> float:
+    """A number cut to so many figures, never above it."""
+    if not value > 0:
+        return value
+    unit = 10.0 ** (np.floor(np.log10(value)) - digits + 1)
+    return float(f"{np.floor(value / unit + 1e-9) * unit:.{digits + 3}g}")
+
+
+def _price_turn(s: Scenario, ranked: Sequence[Choice], lead: Lead) -> PriceTurn | None:
+    """The price at which the next in line comes first, tried by ranking on both sides of it.
+
+    None where no price does it, or where it is met already: who types the price of today is taken to have
+    found so many together.
+    """
+    if s.objective != "cheapest" or len(ranked) < 2:
+        return None
+    best, second = ranked[:2]
+    assert best.usd is not None
+    assert second.usd is not None
+    if not (second.rent.known and float(second.usd.value) > 0 and float(best.usd.value) > 0):
+        return None
+    bought = s.price_basis == price_load.OWN_BASIS and not second.rent.edited
+    name = "purchase_edits" if bought else "price_edits"
+    now = price_load.purchase(s, second.gpu).usd if bought else second.rent.usd
+
+    def first(usd: float) -> bool:
+        edits = {**dict(getattr(s, name)), second.gpu: usd}
+        return lead(s.model_copy(update={name: tuple(edits.items())})).gpu == second.gpu
+
+    ratio = float(best.usd.value) / float(second.usd.value)
+    if bought:  # of an hour's cost only a part is the purchase
+        hours = s.own_years * cost.HOURS_PER_YEAR
+        guess = now - (1 - ratio) * second.rent.usd * hours
+    else:
+        guess = now * ratio
+    guess = floored(guess)
+    if 0 < guess < now and first(guess * 0.997) and not first(guess * 1.006):
+        return PriceTurn(second.gpu, guess, now, bought)
+    low, high = now / 32, now
+    if first(high) or not first(low):
+        return None
+    while high / low > 1.003:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if first(middle) else (low, middle)
+    return PriceTurn(second.gpu, floored(low), now, bought)
+
+
+def _poorer(s: Scenario, best: Choice, lead: Lead) -> Turn | None:
+    """What comes first for whoever has less money than the fastest answer costs."""
+    if s.objective != "fastest" or best.usd is None or not float(best.usd.value) > 0:
+        return None
+    usd = float(best.usd.value)
+    found = lead(s.model_copy(update={"cost_ceiling": usd * 0.999}))
+    return None if found.gpu is None else replace(found, at=usd)
+
+
+def _safe_days(s: Scenario, best: Choice, lead: Lead) -> float | None:
+    """A deadline to ask for, so that its answer meets the reader's own at the slow end of its band."""
+    if s.deadline_days is None or best.sure or purpose(s) in ("one", "many", "images"):
+        return None
+    assert best.seconds is not None
+    limit = s.deadline_days * SECONDS_PER_DAY
+    days = s.deadline_days * limit / float(best.seconds.high)
+    for _ in range(8):
+        days = floored(days)
+        found = lead(s.model_copy(update={"deadline_days": days}))
+        if found.gpu is None:
+            return None
+        if found.slow_s <= limit:
+            return days
+        days *= min(0.99, limit / found.slow_s)
+    return None
 
 
 def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measure:
@@ -550,13 +741,15 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         return Recommendation(s, load.name, (), refused=table)
     prices = _prices(s, table.cards, today)
     options, limits, copies = _serving_options(s, table, prices, s.concurrency)
+    mine = _columns(table, s.concurrency)
 
     def describe(one: Choice, i: int, k: int) -> Choice:
+        each, k = int(copies[k]), int(mine[k])
         way = table.ways[table.way[k]]
         share = s.concurrency / int(table.users[k])
         out = _at(table.output_per_s, i, k)
         return replace(
-            one, format=way.format, boards=int(table.boards[k]), copies=int(copies[k]),
+            one, format=way.format, boards=int(table.boards[k]), copies=each,
             users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
             output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
             **_split(load, way, int(table.boards[k]), one.gpu),
@@ -573,15 +766,26 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             return f"slower than {s.least_tokens_per_s:g} tokens/s for each user"
         return f"first token later than {s.max_ttft_s:g} s"
 
-    def winner(users: float) -> Turn:
-        options, limits, copies = _serving_options(s, table, prices, int(users))
-        gpu, k = _winner(s, table.cards, (options, limits))
-        if gpu is None:
-            return Turn(users, None)
-        boards, way = int(table.boards[k]), table.ways[table.way[k]]
-        return Turn(users, gpu, boards, int(copies[k]), _split(load, way, boards, gpu)["cut"])
+    def lead(asked: Scenario) -> Turn:
+        paid = prices if _paid_alike(s, asked) else _prices(asked, table.cards, today)
+        users = asked.concurrency
+        options, limits, copies = _serving_options(asked, table, paid, users)
+        turn, k = _lead(asked, table.cards, (options, limits), paid[0])
+        if turn.gpu is None:
+            return turn
+        at = int(_columns(table, users)[k])
+        return replace(turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{table.way[at]}")
 
-    turns = _turns(_near(USERS, s.concurrency), s.concurrency, winner, True)
+    def worded(turn: Turn | None) -> Turn | None:
+        """With its split in letters, which takes longer than finding it."""
+        if turn is None or turn.gpu is None:
+            return turn
+        return replace(turn, cut=_split(load, table.ways[int(turn.cut)], turn.boards, turn.gpu)["cut"])
+
+    def by_users(users: float) -> Turn:
+        return replace(lead(s.model_copy(update={"concurrency": int(users)})), at=users)
+
+    below, above = _turns(_stops(s.concurrency), s.concurrency, by_users, _between_users)
     return _finished(
         s,
         load.name,
@@ -591,24 +795,39 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         describe,
         why,
         table.ways[0].notes,
-        turns,
+        (worded(below), worded(above)),
         True,
+        lambda asked: worded(lead(asked)) or Turn(np.nan, None),
     )
 
 
+def _paid_alike(s: Scenario, other: Scenario) -> bool:
+    """Whether prices are the same in both."""
+    return (s.price_edits, s.purchase_edits) == (other.price_edits, other.purchase_edits)
+
+
 def _turns(
-    stops: Sequence[float], now: float, winner: Callable[[float], Turn], whole: bool
+    stops: Sequence[float],
+    now: float,
+    winner: Callable[[float], Turn],
+    between: Callable[[float, float], float | None],
 ) -> tuple[Turn | None, Turn | None]:
     """The nearest points on both sides at which another GPU comes first."""
-    found = ranking.switch_points(stops, now, lambda at: winner(at).gpu, whole)
-    below, above = (None if one is None else winner(one.at) for one in found)
+    found = ranking.switch_points(stops, now, lambda at: winner(at).gpu, between)
+    below, above = (None if one is None else replace(winner(one.at), last=one.last) for one in found)
     return below, above
 
 
-def _near(stops: Sequence[int], now: int, most: int = 7) -> list[int]:
-    """The stops nearest to a value, on both sides: a switch far away changes nothing for the reader."""
-    below = [s for s in stops if s < now][-most:]
-    return below + [s for s in stops if s > now][:most]
+def _between_users(low: float, high: float) -> float | None:
+    """The number in the middle, where every number is computed."""
+    near = abs(high - low) <= 1 or max(low, high) > DENSE
+    return None if near else (int(low) + int(high)) // 2
+
+
+def _between_days(low: float, high: float) -> float | None:
+    """The geometric middle with three figures; None once both are as good as the same."""
+    middle = float(f"{np.sqrt(low * high):.3g}")
+    return None if max(low, high) < 1.03 * min(low, high) or middle in (low, high) else middle
 
 
 def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> dict[str, Any]:
@@ -626,7 +845,6 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     table = _stacked_of(_technical(s), True)
     if isinstance(table, str):
         return Recommendation(s, load.name, (), refused=table)
-    rents, usd, machine = _run_prices(s, table.cards, today)
     cards, width = table.cards, len(table.boards)
     copies = np.array(COPIES, dtype=float).repeat(width)
     boards, way = np.tile(table.boards, len(COPIES)), np.tile(table.way, len(COPIES))
@@ -638,17 +856,34 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     rate = [wide(getattr(table.output_per_s, side)) for side in ("value", "high", "low")]
     seconds = Measure(*(tokens / (r * copies) for r in rate))
     gpus = copies * boards
-    alone = [
-        tokens / side / 3600 * table.boards * usd[:, None]
-        for side in (getattr(table.output_per_s, name) for name in ("value", "high", "low"))
-    ]  # whatever the copies
-    run = Measure(*(wide(side) for side in alone))
     power = np.broadcast_to(cards.power_w[:, None] * gpus, seconds.value.shape)
-    options = Options(
-        wide(table.verdict), run, seconds, power, np.broadcast_to(gpus, power.shape),
-        _allowed(s, cards, boards, gpus), machine[:, None] >= boards,
-    )  # fmt: skip
-    limits = _run_limits(s, seconds, run, power)
+    verdict = wide(table.verdict)
+    paid = _run_prices(s, cards, today)
+    rents = paid[0]
+
+    per_board = [
+        tokens / side / 3600 * table.boards
+        for side in (getattr(table.output_per_s, name) for name in ("value", "high", "low"))
+    ]  # hours, whatever the copies
+
+    def asked_of(asked: Scenario) -> tuple[tuple[Options, tuple[Limit, ...]], Mapping[str, Rent]]:
+        rents, usd, machine = paid if _paid_alike(s, asked) else _run_prices(asked, cards, today)
+        run = Measure(*(wide(side * usd[:, None]) for side in per_board))
+        options = Options(
+            verdict, run, seconds, power, np.broadcast_to(gpus, power.shape),
+            _allowed(asked, cards, boards, gpus), machine[:, None] >= boards,
+        )  # fmt: skip
+        return (options, _run_limits(asked, seconds, run, power)), rents
+
+    options, limits = asked_of(s)[0]
+
+    def lead(asked: Scenario) -> Turn:
+        found, rents = asked_of(asked)
+        turn, k = _lead(asked, cards, found, rents)
+        if turn.gpu is None:
+            return turn
+        cut = _split(load, table.ways[way[k]], int(boards[k]), turn.gpu)["cut"]
+        return replace(turn, boards=int(boards[k]), copies=int(copies[k]), cut=cut)
 
     def describe(one: Choice, i: int, k: int) -> Choice:
         j = k % width
@@ -669,7 +904,9 @@ def _batch(s: Scenario, today: date) -> Recommendation:
             return next((r for r in mine if r and r != "does not fit"), _WHY["memory"])
         return _WHY.get(name) or f"not within {s.deadline_days:g} days"
 
-    return _finished(s, load.name, cards, (options, limits), rents, describe, why, table.ways[0].notes)
+    return _finished(
+        s, load.name, cards, (options, limits), rents, describe, why, table.ways[0].notes, lead=lead
+    )
 
 
 def _run_limits(s: Scenario, seconds: Measure, usd: Measure, power: Floats) -> tuple[Limit, ...]:
@@ -721,10 +958,15 @@ def _run(s: Scenario, today: date) -> Recommendation:
     )
     if load.refused:
         return Recommendation(s, load.work, (), refused=load.refused)
-    rents, usd, machine = _run_prices(s, table.cards, today)
+    paid = _run_prices(s, table.cards, today)
+    rents = paid[0]
+    ids = table.cards.ids
     hours = [np.asarray(x) for x in load.hours(table.found)]  # of devices
+    hours[1:] = measured_vendors.widened("training", ids, *hours)
+    each = [table.found.tokens_per_s_per_gpu, table.found.low, table.found.high]
+    each[1:] = measured_vendors.widened("training", ids, *each)
     devices = table.devices[:, None] * table.sizes
-    options, limits = _run_options(s, table, hours, usd, machine)
+    options, limits = _run_options(s, table, hours, *paid[1:])
 
     def describe(one: Choice, i: int, k: int) -> Choice:
         way = training_load.way_on(table.found, int(table.found.option[i, k]), int(devices[i, k]))
@@ -733,8 +975,7 @@ def _run(s: Scenario, today: date) -> Recommendation:
             table.found.needed_bytes[i, k]
             / (table.found.needed_bytes[i, k] + table.found.headroom_bytes[i, k])
         )
-        rate = Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in (
-            table.found.tokens_per_s_per_gpu, table.found.low, table.found.high)))  # fmt: skip
+        rate = Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in each))
         return replace(
             one, boards=one.gpus, format=load.method if not load.trains else load.precision.label,
             split="" if way is None else training_load.split_words(way),
@@ -749,19 +990,22 @@ def _run(s: Scenario, today: date) -> Recommendation:
             return table.reasons[i] or f"does not fit {int(table.sizes[-1]):,} GPUs"
         return _WHY[name]
 
-    def winner(days: float) -> Turn:
-        asked = s.model_copy(update={"deadline_days": days})
-        gpu, k = _winner(asked, table.cards, _run_options(asked, table, hours, usd, machine))
-        return Turn(days, gpu, int(table.sizes[k]))
+    def lead(asked: Scenario) -> Turn:
+        prices = paid if _paid_alike(s, asked) else _run_prices(asked, table.cards, today)
+        return _lead(asked, table.cards, _run_options(asked, table, hours, *prices[1:]), prices[0])[0]
+
+    def by_days(days: float) -> Turn:
+        return replace(lead(s.model_copy(update={"deadline_days": days})), at=days)
 
     turns: tuple[Turn | None, Turn | None] = (None, None)
     if s.deadline_days is not None:
-        stops = [
-            s.deadline_days * factor for factor in (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.25, 1.5, 2, 3, 5, 10)
-        ]
-        turns = _turns(stops, s.deadline_days, winner, False)
+        factors = (0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 1.25, 1.5, 2, 3, 5, 10)
+        stops = [float(f"{s.deadline_days * factor:.3g}") for factor in factors]
+        turns = _turns(stops, s.deadline_days, by_days, _between_days)
     notes = load.architecture.assumptions
-    return _finished(s, load.work, table.cards, (options, limits), rents, describe, why, notes, turns)
+    return _finished(
+        s, load.work, table.cards, (options, limits), rents, describe, why, notes, turns, lead=lead
+    )
 
 
 def _run_options(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
 import numpy as np
@@ -63,6 +64,8 @@ def doubts(one: Choice) -> list[str]:
     return [
         *(["memory is tight"] if one.tight else []),
         *([] if one.offered else ["no quote of so many together"]),
+        *([f"its speed is not measured on any such card: {one.unseen}"] if one.unseen else []),
+        *([f"its price is {one.shaky}"] if one.shaky else []),
     ]
 
 
@@ -107,11 +110,79 @@ def headline(found: Recommendation) -> str:
     money = f", {usd(float(best.usd.value))}{money_of(s)}" if priced else ", no price"
     label = _in_format(best) if purpose(s) in (*SERVED, "batch") else ""
     maybe = f" ({'; '.join(told)})" if (told := [*doubts(best), *_thin(s, best)]) else ""
+    maybe += _unproven_ahead(found, best)
     if s.objective == "cheapest" and not priced:
         return (
             f"For {_asked(found)}: nothing that does it has a price. Without one: {setup(best)}{label}{maybe}"
         )
     return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
+
+
+def unproven(found: Recommendation) -> Choice | None:
+    """What would come before a well-founded answer if what it rests on held."""
+    best, measure = found.best, _ASKED_FIRST[found.scenario.objective]
+    if best is None or not best.founded:
+        return None
+    ahead = [
+        one for one in found.ranked
+        if not one.founded and one.offered >= best.offered and one.tight <= best.tight
+        and measure(one) < measure(best)
+    ]  # fmt: skip
+    return min(ahead, key=measure, default=None)
+
+
+def _cost(one: Choice) -> float:
+    assert one.usd is not None
+    return float(one.usd.value)
+
+
+def _time(one: Choice) -> float:
+    assert one.seconds is not None
+    return float(one.seconds.value)
+
+
+_ASKED_FIRST: Mapping[str, Callable[[Choice], float]] = {
+    "cheapest": _cost,
+    "fastest": _time,
+    "power": lambda one: one.power_w,
+    "gpus": lambda one: one.gpus,
+}
+
+
+def _unproven_ahead(found: Recommendation, best: Choice) -> str:
+    """Beside the answer: what is ahead of it on paper alone."""
+    one = unproven(found)
+    if one is None:
+        return ""
+    assert one.usd is not None
+    said = {
+        "cheapest": usd(float(one.usd.value)),
+        "fastest": speed_words(found.scenario, one).partition(" (")[0],
+        "power": f"{one.power_w:,.0f} W",
+        "gpus": words.count(one.gpus, "GPU"),
+    }[found.scenario.objective]
+    but = f"but {one.unseen} was measured" if one.unseen else f"but its price is {one.shaky}"
+    return f"; on paper {setup(one)} for {said}, {but}"
+
+
+def _unproven(found: Recommendation, best: Choice) -> str:
+    """Why what is ahead on paper is not the answer."""
+    one = unproven(found)
+    if one is None:
+        return ""
+    s = found.scenario
+    said = []
+    if one.unseen:
+        said.append(measured_vendors.unmeasured(s, one.gpu).rstrip("."))
+    if one.shaky:
+        said.append(f"its price of {usd(one.rent.usd)} per GPU and hour is {one.shaky}")
+    assert one.usd is not None
+    money = f", {cost_text.banded(_money(one.usd))}{money_of(s)}" if np.isfinite(one.usd.value) else ""
+    held = "both held" if one.unseen and one.shaky else "that held"
+    return (
+        f"**Only on paper.** {setup(one)}{_in_format(one)}{money}, {speed_words(s, one)}. "
+        f"{words_first(said)}. It would come first if {held}."
+    )
 
 
 def _in_format(one: Choice) -> str:
@@ -124,7 +195,7 @@ def details(found: Recommendation) -> list[str]:
     best = found.best
     if best is None:
         return [] if found.refused else [f"What stops them. {left_out(found)}."]
-    parts = (_why, _change, _sure, _used, _slices)
+    parts = (_why, _unproven, _change, _sure, _used, _slices)
     lines = [*(part(found, best) for part in parts), _pinned(found)]
     return [line for line in lines if line]
 
@@ -217,68 +288,78 @@ def _times(other: Measure, best: Measure) -> str:
 def _change(found: Recommendation, best: Choice) -> str:
     """The nearest switch points: in users or days, and in the price of the next in line."""
     said = _turns(found)
-    second = next((one for one in found.ranked if one is not best), None)
-    if found.scenario.objective == "cheapest" and second is not None and second.rent.known:
-        assert second.usd is not None
-        assert best.usd is not None
-        if float(second.usd.value) > 0 and float(best.usd.value) > 0:
-            price = second.rent.usd * float(best.usd.value) / float(second.usd.value)
-            said.append(
-                f"{second.name} overtakes it below {usd(price)} per GPU and hour (now {usd(second.rent.usd)})"
-            )
-    cheaper = next((one for one in found.ranked if _cheaper(one, best)), None)
-    if found.scenario.objective == "fastest" and cheaper is not None:
-        assert best.usd is not None
-        amount = f"{usd(float(best.usd.value))}{money_of(found.scenario)}"
-        said.append(f"with less than {amount} to spend it is {setup(cheaper)}")
+    if (price := found.price) is not None:
+        name = catalogue.gpu_name(price.gpu)
+        what = "for the card" if price.purchase else "per GPU and hour"
+        said.append(f"{name} overtakes it below {dollars(price.usd)} {what} (now {dollars(price.now)})")
+    if (poorer := found.poorer) is not None:
+        amount = f"{usd(poorer.at)}{money_of(found.scenario)}"
+        said.append(f"with less than {amount} to spend it is {_turn_setup(poorer)}")
     if not said:
         return ""
     return f"**What would change it.** {words_first(said)}."
 
 
-def _cheaper(one: Choice, best: Choice) -> bool:
-    """Whether it stands behind the answer for its speed alone."""
-    assert one.usd is not None
-    assert best.usd is not None
-    return one.offered and not one.tight and float(one.usd.value) < float(best.usd.value)
+def dollars(value: float) -> str:
+    """Dollars with three figures, where a point at which something changes must not be rounded away."""
+    return usd(value) if value >= 100 else f"${float(f'{value:.3g}'):g}" if value < 10 else f"${value:.1f}"
+
+
+def _turn_setup(turn: Turn) -> str:
+    """What comes first, and why it stands behind others where it does not do so for sure."""
+    assert turn.gpu is not None
+    notes = [
+        *(["memory is tight"] if turn.tight else []),
+        *([] if turn.offered else ["no quote of so many together"]),
+        *([] if turn.founded else ["on paper only"]),
+    ]
+    return words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu), turn.cut, *notes)
 
 
 def _turns(found: Recommendation) -> list[str]:
     """With how many users, or days, another GPU comes first; one sentence where both sides name the same."""
     below, above = found.below, found.above
     if below is None or above is None or below.gpu is None or below.gpu != above.gpu:
-        return [_turn(found, turn, turn is below) for turn in (below, above) if turn]
+        return [_turn(found, turn) for turn in (below, above) if turn]
     name, other = catalogue.gpu_name(below.gpu), found.of(below.gpu)
-    few, many = (f"{turn.boards * turn.copies:,} of them" for turn in (below, above))
-    said = f"{name} comes first with {_amount(found, below)} or {_less(found)} ({few}), and with "
-    said += f"{_amount(found, above)} or more ({many})"
+    few, many = (f"{_turn_setup(turn)}{_not_yet(found, turn)}" for turn in (below, above))
+    said = f"{name} comes first with {_amount(found, below.at)}, {few}, and with "
+    said += f"{_amount(found, above.at)}, {many}"
     what = "the number of users" if purpose(found.scenario) in SERVED else "the time"
     return [f"{said}; they are tied here, so {what} does not decide" if other and other.tied else said]
 
 
-def _less(found: Recommendation) -> str:
-    return "fewer" if purpose(found.scenario) in SERVED else "less"
-
-
-def _amount(found: Recommendation, turn: Turn) -> str:
+def _amount(found: Recommendation, at: float) -> str:
     served = purpose(found.scenario) in SERVED
-    return words.count(turn.at, "user") if served else f"{turn.at:.3g} days"
+    return words.count(at, "user") if served else f"{at:.3g} days"
 
 
-def _turn(found: Recommendation, turn: Turn, less: bool) -> str:
-    amount = f"with {_amount(found, turn)} or {_less(found) if less else 'more'}"
+def _not_yet(found: Recommendation, turn: Turn) -> str:
+    """The nearest point that still has the answer, where that is no neighbour."""
+    s = found.scenario
+    served = purpose(s) in SERVED
+    own = s.concurrency if served else s.deadline_days
+    near = abs(turn.at - turn.last) <= 1 if served else 1 / 1.05 < turn.at / turn.last < 1.05
+    return "" if near or turn.last in (own, None) else f", not yet with {_amount(found, turn.last)}"
+
+
+def _turn(found: Recommendation, turn: Turn) -> str:
+    amount = f"with {_amount(found, turn.at)}"
     if turn.gpu is None:
-        return f"{amount} nothing meets your limits"
+        return f"{amount} nothing meets your limits{_not_yet(found, turn)}"
     other = found.of(turn.gpu)
-    there = words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu), turn.cut)
-    verb = "overtakes" if turn.boards * turn.copies == 1 else "overtake"
-    return f"{amount} {there} {verb} it{', though tied with it here' if other and other.tied else ''}"
+    verb = "comes first" if turn.boards * turn.copies == 1 else "come first"
+    tied = ", though tied with it here" if other and other.tied else ""
+    return f"{amount} {_turn_setup(turn)} {verb}{_not_yet(found, turn)}{tied}"
 
 
 def _sure(found: Recommendation, best: Choice) -> str:
     s = found.scenario
     tied = [one.name for one in found.ranked if one.tied]
     said = []
+    unseen = "" if purpose(s) == "images" else measured_vendors.unmeasured(s, best.gpu)
+    if unseen:
+        said.append(f"no speed was measured on such a card: {unseen.rstrip('.')}")
     if tied:
         said.append(
             f"tied with it, inside each other's bands: {words.listed(tied)}{_cheapest_tied(found, best)}"
@@ -286,12 +367,16 @@ def _sure(found: Recommendation, best: Choice) -> str:
     near = _near(found, best)
     if near:
         said.append(f"less than {100 * SAME:.0f} % dearer, and quotes differ by more: {words.listed(near)}")
-    if not tied and not near and purpose(s) != "images":
+    if not tied and not near and purpose(s) != "images" and best.founded:
         said.append("nothing ties with it")
     if not best.sure and s.deadline_days is not None and purpose(s) not in SERVED:
-        assert best.seconds is not None
-        safe = words.three(s.deadline_days**2 / (float(best.seconds.high) / 86400))
-        said.append(f"at the slow end of the 80 % band it is late: ask for {safe} days to be safe from that")
+        safe = found.safe_days
+        ask = (
+            f": ask for {safe:g} days to be safe from that"
+            if safe
+            else ", and with any number that was tried"
+        )
+        said.append(f"at the slow end of the 80 % band it is late{ask}")
     elif not best.sure:
         said.append(f"at the bad end of the 80 % band it misses your target{_then(found, best)}")
     elif purpose(s) in SERVED:
@@ -308,8 +393,7 @@ def _sure(found: Recommendation, best: Choice) -> str:
             f"that is the card{' alone' * (not s.host_usd)} {around}, over {s.own_years:g} years, {use}"
         )
     said += [other for other in (_cheapest_quotes(found, best), _firmer(found, best)) if other]
-    unseen = "" if purpose(s) == "images" else measured_vendors.unmeasured(s, best.gpu)
-    return f"**How sure.** {words_first(said)}. {unseen}".rstrip()
+    return f"**How sure.** {words_first(said)}."
 
 
 def _near(found: Recommendation, best: Choice) -> list[str]:
@@ -318,13 +402,13 @@ def _near(found: Recommendation, best: Choice) -> list[str]:
         return []
     assert best.usd is not None
     most = float(best.usd.value) * (1 + SAME)
-    alike = (best.offered, best.tight)
+    alike = (best.offered, best.tight, best.founded)
     return [
         one.name
         for one in found.ranked
         if one is not best
         and not one.tied
-        and (one.offered, one.tight) == alike
+        and (one.offered, one.tight, one.founded) == alike
         and one.usd is not None
         and float(one.usd.value) <= most
     ]
@@ -379,7 +463,8 @@ def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
     among = [
         one
         for one in found.ranked
-        if one.rent.known and (one.offered, one.tight) == (best.offered, best.tight)
+        if one.rent.known
+        and (one.offered, one.tight, one.founded) == (best.offered, best.tight, best.founded)
     ]
     first = min(among, key=least, default=best)
     if first is best:
@@ -390,7 +475,7 @@ def _cheapest_quotes(found: Recommendation, best: Choice) -> str:
 def _thin(s: Scenario, best: Choice) -> list[str]:
     """That the price of an answer rests on too little."""
     thin = price_load.thin(best.rent)
-    return [f"its price is {thin}"] if thin and purpose(s) != "images" else []
+    return [f"its price is {thin}"] if thin and not best.shaky and purpose(s) != "images" else []
 
 
 def _firmer(found: Recommendation, best: Choice) -> str:
@@ -400,7 +485,7 @@ def _firmer(found: Recommendation, best: Choice) -> str:
         return ""
     firm = (
         one for one in found.ranked
-        if one.rent.known and not price_load.thin(one.rent) and (one.offered, one.tight) == (True, False)
+        if one.rent.known and not price_load.thin(one.rent) and one.firm
     )  # fmt: skip
     first = next(firm, None)
     if first is None:

@@ -122,6 +122,8 @@ def _cell(found: Recommendation, one: Choice | None, place: int | None) -> str:
     if not place or one.usd is None:
         return f"does it with {number}, no price"
     against = (", tight" if one.tight else "") + ("" if one.offered else ", no quote together")
+    against += f", {one.unseen} measured" if one.unseen else ""
+    against += ", stale price" if one.shaky else ""
     return f"no. {place}: {usd(float(one.usd.value))}, {number}{against}"
 
 

@@ -154,10 +154,10 @@ def test_the_nearest_switch_points_on_both_sides() -> None:
     stops = (1, 2, 4, 8, 15, 32, 64)
     below, above = ranking.switch_points(stops, 8, winner)
     assert below is None
-    assert above == ranking.Switch(15, "pair")
+    assert above == ranking.Switch(15, "pair", 8)
     assert ranking.switch_points(stops, 32, winner) == (
-        ranking.Switch(8, "one card"),
-        ranking.Switch(64, None),
+        ranking.Switch(8, "one card", 15),
+        ranking.Switch(64, None, 32),
     )
 
 
@@ -165,10 +165,14 @@ def test_the_nearest_switch_points_on_both_sides() -> None:
 @settings(max_examples=50)
 def test_between_stops_the_exact_number_is_found(change: int, now: int) -> None:
     """One winner below `change` users, another from there on."""
+
+    def between(low: float, high: float) -> float | None:
+        return None if abs(high - low) <= 1 else (int(low) + int(high)) // 2
+
     below, above = ranking.switch_points(
-        (1, 10, 50, 201), now, lambda users: "large" if users >= change else "small", whole=True
+        (1, 10, 50, 201), now, lambda users: "large" if users >= change else "small", between
     )
     if now < change:
-        assert (below, above) == (None, ranking.Switch(change, "large"))
+        assert (below, above) == (None, ranking.Switch(change, "large", change - 1))
     else:
-        assert (below, above) == (ranking.Switch(change - 1, "small"), None)
+        assert (below, above) == (ranking.Switch(change - 1, "small", change), None)

@@ -52,9 +52,9 @@ def test_both_pages_say_it_of_their_answer(fields: dict[str, Any], prices: Any, 
     found, money = recommend_load.recommend(s, TODAY), cost_load.costs(s, TODAY)
     assert found.best is not None
     assert money.best is not None
-    assert found.best.gpu == money.best.gpu == prices[0][0]
-    for lines in (recommend_text.details(found), cost_text.details(money)):
-        assert ("the band is that of NVIDIA cards" in " ".join(lines)) == unseen
+    assert (found.best.gpu == prices[0][0]) == (money.best.gpu == prices[0][0]) == (not unseen)
+    assert ("the band is that of NVIDIA cards" in " ".join(recommend_text.details(found))) == unseen
+    assert ("no AMD card was measured" in " ".join(cost_text.details(money))) == unseen
 
 
 def test_measured_images_need_no_such_sentence() -> None:
