@@ -55,6 +55,9 @@ def cards() -> Mapping[str, Card]:
     return {gpu: card for card in (Card.model_validate(row) for row in rows) for gpu in card.gpus}
 
 
+UNLISTED = "sizes not listed"  # in the guide, of a GPU that can be cut
+
+
 def profiles(gpu_id: str) -> str:
     """The slices of a GPU in words: how many at most of which name and memory; nothing without MIG."""
     card = cards().get(gpu_id)

@@ -204,7 +204,7 @@ def _cheaper_apart(costs: Costs, best: Option) -> str:
     limit = 0.0 if best.rank is None else float(best.rank.value)
     if not best.together:
         boards = min(best.boards, TOGETHER.get(costs.scenario.task, best.boards))
-        return f"Nobody quotes a machine with {boards:,} of them: ask the lender."
+        return f"None of our quotes is of a machine with {boards:,} of them: ask the lender."
     names = [
         f"{setup(o)} {usd(float(o.rank.value))}"
         for o in apart
@@ -212,7 +212,7 @@ def _cheaper_apart(costs: Costs, best: Option) -> str:
     ]
     if not names:
         return ""
-    return f"Cheaper if you find a machine with so many, which nobody quotes: {words.listed(names, 3)}."
+    return f"Cheaper if you find a machine with so many (none of our quotes is): {words.listed(names, 3)}."
 
 
 def busy_words(s: Scenario) -> str:

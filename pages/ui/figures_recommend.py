@@ -21,7 +21,7 @@ KINDS: Final = {
     "tied": "Tied with it",
     "frontier": "Frontier: nothing is cheaper and faster",
     "beaten": "Beaten in both",
-    "unsure": "Memory tight, or no quote of so many together",
+    "unsure": "Tight, not quoted or not measured",
 }
 
 

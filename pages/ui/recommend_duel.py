@@ -12,7 +12,6 @@ import numpy as np
 
 from calculators import cost
 from calculators.scenario import Scenario
-from gpu_data import mig
 from pages.ui import (
     catalogue,
     cost_text,
@@ -63,7 +62,7 @@ def duel(s: Scenario, today: date) -> Duel:
         "Link",
         [str(row["interconnect"]) if fast_link_gpus(row) else "none known" for row in specs],
     )
-    add("MIG slices, at most", [mig.profiles(gpu) or "cannot be cut" for gpu in gpus])
+    add("MIG slices, at most", [recommend_slices.slices_words(gpu) or "cannot be cut" for gpu in gpus])
     add(
         f"Smallest slice for one user of {workload.load(s).title}",
         [recommend_slices.holds(s, gpu) for gpu in gpus],
@@ -221,7 +220,8 @@ def verdicts(purposes: dict[str, Recommendation], gpus: Sequence[str]) -> list[V
     for p, found in purposes.items():
         known = [one for gpu in gpus if (one := found.of(gpu)) and not one.reason and _priced(one)]
         ordered = sorted(known, key=lambda one: (not _sure(one), _value(one)))
-        equal = [one for one in ordered if _sure(one) == _sure(ordered[0]) and _tied(ordered[0], one)]
+        advised = [one for one in ordered if not one.endless]
+        equal = [one for one in advised if _sure(one) == _sure(advised[0]) and _tied(advised[0], one)]
         told.append(Verdict(p, found, tuple(equal), tuple(one for one in ordered if one not in equal)))
     return told
 
@@ -247,6 +247,9 @@ def takes(told: Sequence[Verdict]) -> list[str]:
         for name, what in less.items()
     ]
     nobody = [one.name for one in told if not one.equal]
+    late = [one.name for one in told if not one.equal and one.others]
+    nobody = [name for name in nobody if name not in late]
+    said += [f"None of them is advisable to {words.either(late)}: longer than a year."] if late else []
     return said + ([f"None of them does it at a known price: {words.listed(nobody, 7)}."] if nobody else [])
 
 
@@ -326,7 +329,7 @@ def _seconds(one: Choice) -> float:
 def _against(told: Verdict) -> str:
     """Why it is that card: what the next one costs, or why several are the same."""
     if not told.equal:
-        return ""
+        return "; ".join(_setup_paid(told.found, one) for one in told.others[:1])
     first, *same = told.equal
     if same:
         bands = all(_in_bands(first, one) for one in same)

@@ -81,7 +81,9 @@ WORK: Mapping[str, Mapping[str, Asked]] = {
     "train": {
         "train_tokens": Asked("tokens, billions", 10**9, help="Of the whole run."),
         "deadline_days": _DAYS,
-        "train_gpus": Asked("GPUs, without a limit", help="How many are compared when no day is set."),
+        "train_gpus": Asked(
+            "GPUs, if no days are set", help="How many are compared when no deadline is set."
+        ),
         "seq_len": Asked("sequence length", empty="4,096", help="Tokens that are trained on at once."),
         "micro_batch": Asked("micro-batch", help="Sequences on one GPU at the same time."),
         "cost_ceiling": _RUN,

@@ -219,7 +219,7 @@ def _mig_tenants(today: date) -> Judgement:
         gpu: f"{row.most} × {row.name} ({words.gib(row.memory_bytes)} each)" if row else "no slice"
         for gpu, row in able.items()
     }
-    without = [catalogue.gpu_name(g) for g in (L40S, A6000, RTX_4090) if g not in mig.cards()]
+    without = [catalogue.gpu_name(g) for g in (L40S, A6000, RTX_4090) if not recommend_slices.slices_words(g)]
     return Judgement(
         "mig-tenants",
         "With many tenants, MIG and headroom decide.",

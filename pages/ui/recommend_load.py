@@ -39,6 +39,7 @@ USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768
 SIDES = ("value", "low", "high")
 _TIMES = ("bandwidth", "compute", "link", "fixed", "waiting")
 SECONDS_PER_DAY = 86400.0
+MOST_DAYS = 365.0  # of a run for which no deadline is set: a longer one is not advised
 DIGITS = 9  # of seconds: a nanosecond
 # weight formats by bits, the first of each that the engine reads
 LADDER: Mapping[int, tuple[str, ...]] = {
@@ -81,7 +82,8 @@ class Choice:
     cut: how, in words and in letters. seconds: a token of one user, or the run; first_s: to the first token;
     sure: targets are met even at the bad end of the bands. alone: memory that one GPU would need for the
     same, over what it has. unseen: whose cards were never measured at this kind of work; shaky: what a price
-    rests on that may not hold; both empty otherwise. reason: the hurdle that nothing of this GPU passes.
+    rests on that may not hold; both empty otherwise. fp16: a run in BF16 that this GPU has not, so FP16 is
+    counted; endless: longer than is advisable. reason: the hurdle that nothing of this GPU passes.
     """
 
     gpu: str
@@ -109,6 +111,8 @@ class Choice:
     alone: float = np.nan
     unseen: str = ""
     shaky: str = ""
+    fp16: bool = False
+    endless: bool = False
     reason: str | None = None
 
     @property
@@ -118,8 +122,11 @@ class Choice:
 
     @property
     def firm(self) -> bool:
-        """Whether nothing speaks against it: it surely fits, so many are quoted, it is well founded."""
-        return self.offered and not self.tight and self.founded
+        """Whether nothing speaks against it.
+
+        It surely fits, so many are quoted, it is well founded, and it takes no longer than is advisable.
+        """
+        return self.offered and not self.tight and self.founded and not self.endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +215,11 @@ class _Cards:
 def has_ecc(row: Mapping[str, Any]) -> bool:
     """Whether ECC is recorded, or the memory is HBM, which carries the check bits beside the data."""
     return str(known(row["ecc"], "")).startswith("yes") or "HBM" in str(known(row["memory_type"], ""))
+
+
+def lacks_bf16(row: Mapping[str, Any]) -> bool:
+    """Whether a card is recorded not to multiply in BF16."""
+    return "bf16" in [one.strip() for one in str(known(row["unsupported_dtypes"], "")).split(",")]
 
 
 PLACES = {"workstation": ("workstation", "consumer", "soc"), "datacentre": ("module", "server", "superchip")}
@@ -550,8 +562,8 @@ def _finished(
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     best = options.at((rows, np.maximum(setups, 0)))
-    unseen, shaky = _unseen(s, cards), _shaky(s, cards, rents)
-    top = _with_founded(grade, setups, ~(unseen | shaky))
+    unseen, shaky, endless = _unseen(s, cards), _shaky(s, cards, rents), _endless(s, best.seconds)
+    top = _with_founded(grade, setups, ~(unseen | shaky | endless))
     if open_band and s.objective == "cheapest":
         best = replace(best, usd=_with_band(options, limits, best.usd))
     names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
@@ -573,7 +585,7 @@ def _finished(
             offered=bool(options.offered[i, k]), sure=bool(sure[i, k]), frontier=bool(on[i]),
             tied=bool(same[i]) and i != ranked[0],
             unseen=measured_vendors.unseen_words(table, cards.ids[i]) if unseen[i] else "",
-            shaky=price_load.shaky(rents[cards.ids[i]]) if shaky[i] else "",
+            shaky=price_load.shaky(rents[cards.ids[i]]) if shaky[i] else "", endless=bool(endless[i]),
         )  # fmt: skip
         choices.append(describe(one, i, k))
     reasons = ranking.first_failing(options, limits)
@@ -610,10 +622,17 @@ def _shaky(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> NDArray[np.
     return np.array([bool(price_load.shaky(rents[gpu])) for gpu in cards.ids])
 
 
+def _endless(s: Scenario, seconds: Measure) -> NDArray[np.bool_]:
+    """Runs longer than is advisable; who sets a deadline says what is."""
+    if s.deadline_days is not None or purpose(s) in ("one", "many", "images"):
+        return np.zeros(seconds.value.shape, dtype=bool)
+    return seconds.value > MOST_DAYS * SECONDS_PER_DAY
+
+
 def _with_founded(
     grade: NDArray[np.int8], setups: NDArray[np.int64], founded: NDArray[np.bool_]
 ) -> NDArray[np.int8]:
-    """The grade of each card's setup; what is not measured, or has one stale quote, is unsure."""
+    """The grade of each card's setup; what is not well founded, or takes too long, is never sure."""
     top = np.where(setups >= 0, grade[np.arange(len(setups)), np.maximum(setups, 0)], ranking.NOT)
     return np.where(founded, top, np.minimum(top, ranking.PERHAPS)).astype(np.int8)
 
@@ -627,9 +646,9 @@ def _lead(
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     picked = np.maximum(setups, 0)
-    founded = ~(_unseen(s, cards) | _shaky(s, cards, rents))
-    top = _with_founded(grade, setups, founded)
     best = options.at((rows, picked))
+    founded = ~(_unseen(s, cards) | _shaky(s, cards, rents) | _endless(s, best.seconds))
+    top = _with_founded(grade, setups, founded)
     names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
     ranked = ranking.order(best, top, s.objective, names)
     if not len(ranked):
@@ -968,6 +987,9 @@ def _run(s: Scenario, today: date) -> Recommendation:
     devices = table.devices[:, None] * table.sizes
     options, limits = _run_options(s, table, hours, *paid[1:])
 
+    wanted = load.precision.matmul == "bf16"
+    without_bf16 = [wanted and lacks_bf16(catalogue.spec_row(gpu)) for gpu in ids]
+
     def describe(one: Choice, i: int, k: int) -> Choice:
         way = training_load.way_on(table.found, int(table.found.option[i, k]), int(devices[i, k]))
         mfu = float(table.found.mfu[i, k])
@@ -980,7 +1002,7 @@ def _run(s: Scenario, today: date) -> Recommendation:
             one, boards=one.gpus, format=load.method if not load.trains else load.precision.label,
             split="" if way is None else training_load.split_words(way),
             cut="" if way is None else training_load.split_short(way),
-            output_per_s=rate, use=Use(memory=full, compute=mfu),
+            output_per_s=rate, use=Use(memory=full, compute=mfu), fp16=bool(without_bf16[i]),
         )  # fmt: skip
 
     def why(i: int, name: str) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from calculators import memory
 from calculators.scenario import Scenario
@@ -79,6 +80,14 @@ def table(s: Scenario, gpus: Sequence[str]) -> dict[str, Any] | None:
     )
 
 
+def slices_words(gpu: str) -> str:
+    """What a GPU can be cut into; where only their number is known that alone; nothing without MIG."""
+    most = catalogue.spec_row(gpu)["mig_max_instances"]
+    if (said := mig.profiles(gpu)) or pd.isna(most) or not int(most):
+        return said
+    return f"{int(most)} slices ({mig.UNLISTED})"
+
+
 def cut_alike(gpus: Sequence[str]) -> list[mig.Card]:
     """Kinds of slices among some GPUs, each once."""
     cards = [card for gpu in gpus if (card := mig.cards().get(gpu))]
@@ -96,7 +105,7 @@ def holds(s: Scenario, gpu: str) -> str:
     """The smallest slice of a GPU that surely holds the model for one user, or what stands against it."""
     rows = rows_of(s, (gpu,))
     if not rows:
-        return "cannot be cut"
+        return f"not known ({mig.UNLISTED})" if slices_words(gpu) else "cannot be cut"
     able = [row for row in rows if row.verdict == memory.FITS]
     if able:
         least = min(able, key=lambda row: (row.memory_bytes, -row.most))

@@ -9,7 +9,6 @@ import numpy as np
 
 from calculators.ranking import Measure
 from calculators.scenario import Scenario
-from gpu_data import mig
 from pages.ui import (
     catalogue,
     cost_text,
@@ -63,9 +62,10 @@ def doubts(one: Choice) -> list[str]:
     """Why a setup stands behind others."""
     return [
         *(["memory is tight"] if one.tight else []),
-        *([] if one.offered else ["no quote of so many together"]),
+        *([] if one.offered else ["none of our quotes is of so many together"]),
         *([f"its speed is not measured on any such card: {one.unseen}"] if one.unseen else []),
         *([f"its price is {one.shaky}"] if one.shaky else []),
+        *(["longer than a year: not advisable"] if one.endless else []),
     ]
 
 
@@ -75,6 +75,9 @@ WAITS = "the engine's fixed time per step binds, not the card"
 def waits(one: Choice) -> bool:
     """Whether a faster card would write no faster: it waits for the engine, and prompts are no great part."""
     return one.use.waiting > 0 and one.use.compute < one.use.fixed
+
+
+FP16 = "it has no BF16: counted in FP16, which needs loss scaling"
 
 
 def money_of(s: Scenario) -> str:
@@ -115,6 +118,11 @@ def headline(found: Recommendation) -> str:
         return (
             f"For {_asked(found)}: nothing that does it has a price. Without one: {setup(best)}{label}{maybe}"
         )
+    if best.endless:
+        return (
+            f"Nothing is advisable for {_asked(found)}: no well-founded setup does it within a year. "
+            f"{_TAKE[s.objective]} of the rest: {setup(best)}{label}{money}{maybe}"
+        )
     return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
 
 
@@ -126,6 +134,7 @@ def unproven(found: Recommendation) -> Choice | None:
     ahead = [
         one for one in found.ranked
         if not one.founded and one.offered >= best.offered and one.tight <= best.tight
+        and one.endless <= best.endless
         and measure(one) < measure(best)
     ]  # fmt: skip
     return min(ahead, key=measure, default=None)
@@ -176,6 +185,8 @@ def _unproven(found: Recommendation, best: Choice) -> str:
         said.append(measured_vendors.unmeasured(s, one.gpu).rstrip("."))
     if one.shaky:
         said.append(f"its price of {usd(one.rent.usd)} per GPU and hour is {one.shaky}")
+    if one.fp16:
+        said.append(FP16)
     assert one.usd is not None
     money = f", {cost_text.banded(_money(one.usd))}{money_of(s)}" if np.isfinite(one.usd.value) else ""
     held = "both held" if one.unseen and one.shaky else "that held"
@@ -238,6 +249,7 @@ def _why(found: Recommendation, best: Choice) -> str:
             parts.append(f"each copy answers {best.users_each:,} requests at once")
         else:
             parts.append(f"memory is {100 * best.use.memory:.0f} % full")
+            parts += [FP16] if best.fp16 else []
         if best.split and asked != "batch":
             parts.append(f"{'split as' if best.gpus > 1 else 'on'} {best.split}")
     return "; ".join(parts) + "." + _second(found, best)
@@ -310,7 +322,7 @@ def _turn_setup(turn: Turn) -> str:
     assert turn.gpu is not None
     notes = [
         *(["memory is tight"] if turn.tight else []),
-        *([] if turn.offered else ["no quote of so many together"]),
+        *([] if turn.offered else ["none of our quotes is of so many together"]),
         *([] if turn.founded else ["on paper only"]),
     ]
     return words.setup(turn.boards, turn.copies, catalogue.gpu_name(turn.gpu), turn.cut, *notes)
@@ -539,13 +551,14 @@ def _pinned(found: Recommendation) -> str:
 
 def _told_setup(one: Choice) -> str:
     """A setup with what another page might count otherwise: its split, and why it stands behind others."""
-    return cut_setup(one, *doubts(one))
+    return cut_setup(one, *doubts(one), *([FP16] if one.fp16 else []))
 
 
 def _slices(found: Recommendation, best: Choice) -> str:
     """How the answer can be cut, where the reader asked for cards that can be."""
     s = found.scenario
-    if not s.need_mig or purpose(s) not in SERVED or not (profiles := mig.profiles(best.gpu)):
+    profiles = recommend_slices.slices_words(best.gpu)
+    if not s.need_mig or purpose(s) not in SERVED or not profiles:
         return ""
     work = workload.load(s).title
     holds = recommend_slices.holds(s, best.gpu)
@@ -677,6 +690,8 @@ def _note(one: Choice) -> str:
     if one.frontier:
         said.append("on the frontier")
     said += doubts(one)
+    if one.fp16:
+        said.append(FP16)
     if not one.sure:
         said.append("misses the target at the bad end of its band")
     if waits(one):

@@ -17,6 +17,7 @@ from pages.ui import (
     plain_table,
     price_load,
     recommend_load,
+    recommend_slices,
     recommend_text,
     words,
 )
@@ -84,12 +85,13 @@ def facts(gpu: str, s: Scenario, today: date) -> str:
     peak = number(row["dense_fp16_tflops"], " TFLOPS FP16")
     eight = number(row["dense_fp8_tflops"], " FP8")
     cut = mig.cards().get(gpu)
+    most = f"up to {cut.slices[0].most} × {cut.slices[0].name}" if cut else recommend_slices.slices_words(gpu)
     parts = [
         f"{float(row['memory_gb']):g} GB",
         number(row["bandwidth_gb_per_s"], " GB/s"),
         f"{peak}{', ' + eight if eight else ''}",
         joined,
-        f"MIG: up to {cut.slices[0].most} × {cut.slices[0].name}" if cut else "",
+        f"MIG: {most}" if most else "",
         "ECC" if recommend_load.has_ecc(row) else "",
         price_words(gpu, s, today),
     ]

@@ -269,6 +269,44 @@ def test_what_costs_nothing_is_still_put_into_words(fields: dict[str, Any]) -> N
     assert any("for nothing" in cell for row in rows for cell in row)
 
 
+def test_a_run_of_years_is_never_advised() -> None:
+    """Unless the reader's own deadline allows it."""
+    long: dict[str, Any] = {
+        "task": "train",
+        "model": "llama-3.3-70b",
+        "train_gpus": 64,
+        "train_tokens": 10**12,
+    }
+    for fields in (long, {**long, "train_gpus": 16}, {**SMALL, "task": "train", "train_gpus": 64}):
+        result = found(**fields)
+        assert result.best is not None
+        years = {one.gpu: float(one.seconds.value) > 365 * 86400 for one in result.ranked}  # ty: ignore
+        assert {one.gpu: one.endless for one in result.ranked} == years
+        assert result.best.endless == all(years[one.gpu] for one in result.ranked if one.founded)
+        told = recommend_text.headline(result)
+        assert told.startswith("Nothing is advisable") == result.best.endless
+        duel = recommend_duel.duel(Scenario(**fields, duel_gpus=("h100-sxm5-80gb", "rtx-4090-24gb")), TODAY)
+        if years["h100-sxm5-80gb"] and years.get("rtx-4090-24gb", True):
+            assert not any(line.startswith("Take") and "from scratch" in line for line in duel.sentences)
+            assert "None of them is advisable to train from scratch: longer than a year." in duel.sentences
+        elif years.get("rtx-4090-24gb", True):
+            assert not any(
+                line.startswith("Take GeForce") and "from scratch" in line for line in duel.sentences
+            )
+    assert found(**{**long, "train_gpus": 16}).best.endless  # ty: ignore
+    assert not found(**{**long, "train_gpus": 2000}).best.endless  # ty: ignore
+
+
+def test_a_run_on_a_card_without_bf16_says_that_fp16_is_counted() -> None:
+    result = found(**SMALL, task="finetune", method="lora", gpus=("v100-pcie-32gb",))
+    rows = {cells[0].split(". ")[1]: cells[-1] for cells in recommend_text.rows(result)}
+    for one in result.ranked:
+        lacks = recommend_load.lacks_bf16(catalogue.spec_row(one.gpu))
+        assert one.fp16 == lacks == (recommend_text.FP16 in rows[one.name])
+    assert any(one.fp16 for one in result.ranked)
+    assert recommend_text.FP16 in " ".join(recommend_text.details(result))
+
+
 def test_long_spans_and_large_clusters_are_plain_numbers() -> None:
     """Not 3.6e+02 days; thousands are set apart."""
     late = found(task="train", model="llama-2-7b", train_tokens=10**13, deadline_days=400)
@@ -290,6 +328,7 @@ def test_an_answer_has_a_price_or_says_that_nothing_has_one() -> None:
         "pre_release": True,
     }
     priced = found(**fields)
+    assert priced.best is None or priced.best.endless
     assert priced.best is not None
     assert priced.best.rent.known
     assert any(not one.rent.known and not one.tight for one in priced.ranked)

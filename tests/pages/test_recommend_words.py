@@ -11,7 +11,15 @@ import pytest
 
 from calculators.scenario import Scenario
 from gpu_data import mig
-from pages.ui import cost_text, price_load, recommend_duel, recommend_slices, recommend_text, workload
+from pages.ui import (
+    catalogue,
+    cost_text,
+    price_load,
+    recommend_duel,
+    recommend_slices,
+    recommend_text,
+    workload,
+)
 from pages.ui.recommend_load import Recommendation, Turn, recommend
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -304,6 +312,19 @@ def test_a_duel_shows_real_slices_and_which_holds_the_model() -> None:
     assert l40s == "cannot be cut"
     assert row(told, "Smallest slice for one user of Llama 3.1 8B") == ["1g.10gb, 7 at once", "cannot be cut"]
     assert any("#h100-mig-profiles" in note for note in told["notes"])
+
+
+def test_a_card_that_can_be_cut_is_never_said_not_to_be() -> None:
+    """Also where only the number of its slices is known."""
+    rows = catalogue.gpus()
+    able = [str(gpu) for gpu in rows.index[rows["mig_max_instances"].fillna(0) > 0]]
+    unlisted = [gpu for gpu in able if gpu not in mig.cards()]
+    assert unlisted, "nothing left to test"
+    for gpu in able:
+        assert recommend_slices.slices_words(gpu)
+        assert recommend_slices.holds(Scenario(), gpu) != "cannot be cut"
+    told = row(duel(unlisted[0], L40S).table, "MIG slices")
+    assert told == [recommend_slices.slices_words(unlisted[0]), "cannot be cut"]
 
 
 def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> None:

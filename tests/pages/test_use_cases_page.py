@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -41,6 +42,10 @@ def test_each_card_opens_a_scenario_that_fit_can_compute(row: dict) -> None:
     (card,) = cards(use_case_frame().loc[[row["id"]]])
     query = parse_qs(urlsplit(card["fit"][1]).query)
     assert link.parse(query, catalogue.known()) == (scenario, ())
+    if scenario.task == "train":  # what Fit writes are as many boards as the card says, whatever programs see
+        count = min(row["gpus_in_fit"], MAX_TRAIN_GPUS)
+        load = training_load.load(scenario)
+        assert all(gpu.title.startswith(f"{count:,} × ") for gpu in load.pinned)
     window = workload.load(scenario).architecture.max_position_embeddings
     if scenario.task == "serve":
         load = workload.load(scenario)
@@ -151,6 +156,26 @@ def shown(app: AppTest, name: str) -> dict:
         for part in app.get("bidi_component")
         if part.proto.component_name.endswith(name)
     )
+
+
+def test_a_link_opens_on_gpus_that_do_the_training() -> None:
+    """On at least one of the cards it pins, split as the app chooses."""
+    for row in ROWS:
+        if row["task"] != "train":
+            continue
+        s = fit_scenario(row)
+        gpus = [workload.pinned(gpu, 1) for gpu in s.gpus]
+        verdicts = training_load.load(s).many(gpus, boards=np.array([s.train_gpus])).verdict
+        assert verdicts.max() > 0, row["id"]
+
+
+def test_a_link_of_several_kinds_of_cards_counts_the_kind_it_pins() -> None:
+    """A source with one L4 and 64 H200 does not open on 64 L4."""
+    for row in ROWS:
+        parts = [part.split() for part in str(row["count_words"]).split("; ")]
+        numbers = {part[-2] for part in parts if len(part) > 1}
+        if len(parts) > 1 and len(numbers) > 1:
+            assert len({catalogue.spec_row(gpu)["chip"] for gpu in row["gpu_ids"]}) == 1, row["id"]
 
 
 def test_the_page_at_a_link() -> None:

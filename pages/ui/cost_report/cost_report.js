@@ -47,8 +47,9 @@ function numbers(set, { legend, fields }, tell) {
     make("span", label);
     make("input", label, { type: "number", min: 0, step: "any", inputmode: "decimal" });
   }
-  fields.forEach(({ field, label, value, empty }, k) => {
+  fields.forEach(({ field, label, value, empty, help }, k) => {
     const box = set.children[k + 1];
+    attribute(box, "title", help ?? "");
     const input = box.querySelector("input");
     write(box.querySelector("span"), label);
     attribute(input, "placeholder", empty);
