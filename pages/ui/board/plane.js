@@ -1,13 +1,4 @@
 // A plane of points on two axes. Places are percentages, so that it stretches without being drawn again.
-const SVG = "http://www.w3.org/2000/svg";
-
-function svg(tag, parent, attributes = {}, text = "") {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text) node.textContent = text;
-  parent.append(node);
-  return node;
-}
 
 const OUTLINES = {
   circle: (r) => `M${-r} 0a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,

@@ -15,6 +15,15 @@ const lines = (parent, count, add) => {
   return [...parent.children];
 };
 
+const SVG = "http://www.w3.org/2000/svg";
+function svg(tag, parent, attributes = {}, text = "") {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  if (text) node.textContent = text;
+  parent.append(node);
+  return node;
+}
+
 function plainTable(root, data) {
   const table = root.querySelector("table");
   write(table.caption, data.caption);

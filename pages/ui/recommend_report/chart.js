@@ -1,16 +1,7 @@
 // Cost against speed as SVG; Python decided every place (shares of width and height) and text.
-const SVG = "http://www.w3.org/2000/svg";
 const EDGE = { left: 44, right: 12, top: 24, bottom: 44 };
 const HEIGHT = 340;
 const watched = new WeakMap();
-
-function svg(tag, parent, attributes = {}, text = "") {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  if (text) node.textContent = text;
-  parent.append(node);
-  return node;
-}
 
 // the mark of a kind: hollow or filled, round or a diamond or a cross
 function mark(kind, parent, x, y) {
