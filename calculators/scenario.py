@@ -168,6 +168,7 @@ class Scenario(BaseModel):
     format_freedom: Literal["this", "8bit", "any"] = "this"  # weight formats that may be chosen instead
     max_ttft_s: Annotated[float, Field(ge=0.001, le=3600)] | None = None  # time to first token
     cost_ceiling: Annotated[float, Field(ge=0, le=10**8)] | None = None  # USD a month or a run
+    purchase_ceiling: Annotated[float, Field(ge=0, le=10**8)] | None = None  # USD for all cards, where bought
     batch_requests: Annotated[int, Field(ge=1, le=10**12)] = 100_000  # of an offline batch
     place: Literal["any", "workstation", "datacentre"] = "any"
     maker: SlugOrNone = ""  # of GPUs; empty: any

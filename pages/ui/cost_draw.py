@@ -20,6 +20,7 @@ from pages.ui import (
     plain_table,
     price_load,
     state,
+    told,
 )
 from pages.ui.cost_load import Costs, Option
 from pages.ui.cost_report import Typed, price_table
@@ -38,6 +39,7 @@ def edit_price(table: str, gpu: str, usd: float | None) -> None:
     if link.takes(field, kept):
         state.put(**{field: kept})
     else:
+        told.keep(told.not_taken(field, catalogue.gpu_name(gpu), kept, shown=usd))
         _refuse()
 
 
@@ -46,12 +48,14 @@ def type_number(field: str, value: float | None) -> None:
     if fields := cost_fields.taken(state.last(), field, value):
         state.put(**fields)
     else:
+        told.keep(cost_fields.refusal(state.last(), field, value))
         _refuse()
 
 
 def press(row: str, choice: str) -> None:
     """A button was pressed: a task, a view or a preset. A callback."""
     if fields := cost_fields.pressed(row, choice):
+        told.keep(told.also_changed(state.last(), fields))
         state.put(**fields)
 
 
@@ -80,6 +84,7 @@ def report(scenario: Scenario, costs: Costs | None, today: date) -> None:
     """
     data: dict[str, Any] = {
         "refused": st.session_state.get(_REFUSED, 0),
+        "notice": told.taken(),
         "rows": cost_fields.rows(scenario),
         "groups": cost_fields.groups(scenario),
         "lead": "",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import glossary, link
+from pages.ui import glossary, link, told
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 from pages.ui.cost_text import VIEWS
 from pages.ui.training_controls import TASKS
@@ -67,9 +67,25 @@ def rows(scenario: Scenario) -> list[dict[str, Any]]:
         {
             "name": "preset",
             "options": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
-            "chosen": None,
+            "chosen": next((name for name in PRESETS if _holds(scenario, pressed("preset", name))), ""),
         },
     ]
+
+
+def _holds(scenario: Scenario, fields: Mapping[str, Any]) -> bool:
+    """Whether a scenario is one of a preset."""
+    return all(getattr(scenario, name) == value for name, value in fields.items())
+
+
+def refusal(scenario: Scenario, field: str, value: float | None) -> str:
+    """Which box does not take what was typed, and why."""
+    asked = {**WORK[scenario.task], **PEOPLE}.get(field)
+    if asked is None or value is None or not math.isfinite(value):
+        return "" if asked is None else f"“{asked.label}” keeps its value: it takes a number."
+    number: Any = value * asked.unit
+    if "int" in str(Scenario.model_fields[field].annotation):
+        number = round(number)
+    return told.not_taken(field, asked.label, number, asked.unit, f"{value:,.10g}")
 
 
 def _options(names: Mapping[str, str]) -> list[dict[str, str]]:

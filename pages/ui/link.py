@@ -299,6 +299,7 @@ CONTRACT: tuple[Param, ...] = (
     Param("free", "format_freedom", TEXT),
     Param("ttft", "max_ttft_s", NUMBER),
     Param("budget", "cost_ceiling", NUMBER),
+    Param("spend", "purchase_ceiling", NUMBER),
     Param("reqs", "batch_requests", LARGE_INTEGER),
     Param("place", "place", TEXT),
     Param("maker", "maker", TEXT, "vendors"),
@@ -333,10 +334,22 @@ def takes(field: str, value: Any) -> bool:
     return True
 
 
-def _reason(error: ValidationError) -> str:
+def refusal(field: str, value: Any, unit: float = 1) -> str:
+    """Why a field of the Scenario does not accept a value, limits in units of so many; nothing if it does."""
+    try:
+        _CHECKS[field].validate_python(value)
+    except ValidationError as error:
+        return _reason(error, unit)
+    return ""
+
+
+def _reason(error: ValidationError, unit: float = 1) -> str:
     first = error.errors()[0]
     template = _REASONS.get(first["type"], "is not a value this parameter takes")
-    return template.format(**first.get("ctx", {}))
+    limits = first.get("ctx", {})
+    if unit != 1:
+        limits = {name: f"{limit / unit:,.10g}" for name, limit in limits.items()}
+    return template.format(**limits)
 
 
 def _shown(param: Param, value: Any) -> str:

@@ -23,6 +23,7 @@ from pages.ui import (
     recommend_text,
     recommend_views,
     state,
+    told,
     training_controls,
     words,
 )
@@ -38,6 +39,10 @@ MOST_POINTS = 40
 
 def sidebar(scenario: Scenario) -> None:
     """Model and method by task; what the work must reach stands on the page."""
+    if purpose(scenario) == "images":  # results of one model, no engine and no format of ours
+        st.caption("Images: measured results of Stable Diffusion XL; no model, format or engine is chosen.")
+        controls.gpu_picker(scenario)
+        return
     controls.model(scenario)
     if scenario.task == "serve":
         controls.formats(scenario)
@@ -50,37 +55,52 @@ def sidebar(scenario: Scenario) -> None:
 # ---------------------------------------------------------------- what the reader does
 
 
-def _enter(told: Any) -> None:
+def _enter(entered: Any) -> None:
     """Keep what was typed or chosen. A callback."""
-    fields = recommend_fields.taken(state.last(), str(told.get("field")), told.get("value"))
+    fields = recommend_fields.taken(state.last(), str(entered.get("field")), entered.get("value"))
     if fields:
         state.put(**fields)
     else:  # the browser must be told again what is held
+        told.keep(recommend_fields.refusal(state.last(), str(entered.get("field")), entered.get("value")))
         st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
 
 
-def _preset(told: Any) -> None:
+def _preset(pressed: Any) -> None:
     """Fill the fields of a reader. A callback."""
-    if preset := PRESETS.get(str(told.get("id"))):
-        state.put(**{**PUT_BACK, **preset.fields})
+    if preset := PRESETS.get(str(pressed.get("id"))):
+        fields = {**PUT_BACK, **preset.fields}
+        told.keep(told.also_changed(state.last(), fields))
+        state.put(**fields)
 
 
-def _purpose(told: Any) -> None:
-    """Change what it is for. A callback."""
-    if (asked := str(told.get("id"))) in PURPOSES:
-        back = {"task": "serve", "serving": "live"}
-        state.put(**{**back, **with_purpose(state.last(), asked)})
+def _purpose(pressed: Any) -> None:
+    """Change what it is for; a ceiling of dollars a month is none of a run. A callback."""
+    if (asked := str(pressed.get("id"))) not in PURPOSES:
+        return
+    before = state.last()
+    fields = {"task": "serve", "serving": "live", **with_purpose(before, asked)}
+    after = before.model_copy(update=fields)
+    said = []
+    if recommend_text.money_of(after) != recommend_text.money_of(before) and before.cost_ceiling is not None:
+        fields["cost_ceiling"] = None
+        of = recommend_text.money_of(before)
+        said.append(f"the ceiling of {cost_text.usd(before.cost_ceiling)}{of} is taken off")
+    if kept := recommend_fields.limits_words(after.model_copy(update=fields)):
+        said.append(f"still asked for: {words.listed(kept, 9)}")
+    text = "; ".join(said)
+    told.keep(f"{text[:1].upper()}{text[1:]}." if text else "")
+    state.put(**fields)
 
 
-def _view(told: Any) -> None:
+def _view(pressed: Any) -> None:
     """Show another view. A callback."""
-    if (view := str(told.get("id"))) in recommend_fields.VIEWS:
+    if (view := str(pressed.get("id"))) in recommend_fields.VIEWS:
         state.put(recommend_view=view)
 
 
-def _duel(told: Any) -> None:
+def _duel(pressed: Any) -> None:
     """Take a ready duel. A callback."""
-    if gpus := recommend_duel.DUELS.get(str(told.get("id"))):
+    if gpus := recommend_duel.DUELS.get(str(pressed.get("id"))):
         state.put(duel_gpus=gpus)
 
 
@@ -100,8 +120,9 @@ def form(scenario: Scenario) -> None:
             for name, gpus in recommend_duel.DUELS.items()
         ]
     data["refused"] = st.session_state.get(_REFUSED, 0)
-    told = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
-    recommend_report.form(data, told)
+    data["notice"] = told.taken()
+    callbacks = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
+    recommend_report.form(data, callbacks)
 
 
 # ---------------------------------------------------------------- the answer

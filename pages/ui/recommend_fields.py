@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, glossary, link, price_load
+from pages.ui import catalogue, glossary, link, price_load, told
 from pages.ui.recommend_load import PURPOSES, purpose
-from pages.ui.recommend_presets import PRESETS
+from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
 VIEWS = {
     "ranking": "Which to take",
@@ -101,6 +101,7 @@ LIMITS: Mapping[str, Asked] = {
     "max_power_w": Asked("W at most", empty="no limit", help="Board power of all GPUs together."),
 }
 OWNED: Mapping[str, Asked] = {  # asked when GPUs are bought
+    "purchase_ceiling": Asked("at most USD to buy", empty="no limit", help="Of all cards together."),
     "own_years": Asked("years of use", help="The purchase is spread over them."),
     "busy_share": Asked("share of the hours at work", help="Idle hours of an owned GPU are paid as well."),
     "usd_per_kwh": Asked("USD per kWh", help="0.13: about what US commercial customers pay (EIA)."),
@@ -147,13 +148,60 @@ def form(s: Scenario) -> dict[str, Any]:
     """Everything that can be set on the page, as the browser takes it."""
     asked = purpose(s)
     return {
-        "presets": [{"id": name, "label": one.label, "help": one.help} for name, one in PRESETS.items()],
+        "presets": [
+            {"id": name, "label": one.label, "help": one.help, "on": holds(s, {**PUT_BACK, **one.fields})}
+            for name, one in PRESETS.items()
+        ],
         "purposes": _buttons(PURPOSES),
         "purpose": asked,
         "views": _buttons(VIEWS),
         "view": s.recommend_view,
         "groups": _groups(s, asked),
     }
+
+
+def holds(s: Scenario, fields: Mapping[str, Any]) -> bool:
+    """Whether a scenario is one of a preset."""
+    return all(getattr(s, name) == value for name, value in fields.items())
+
+
+def refusal(s: Scenario, name: str, value: Any) -> str:
+    """Which box does not take what was typed, and why."""
+    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS, **OWNED}.get(name)
+    if asked is None:
+        return ""
+    try:
+        number = float(value) * asked.unit
+    except (TypeError, ValueError):
+        return f"“{asked.label}” keeps its value: it takes a number."
+    if not math.isfinite(number):
+        return f"“{asked.label}” keeps its value: it takes a number."
+    whole = "int" in str(Scenario.model_fields[name].annotation)
+    return told.not_taken(name, asked.label, round(number) if whole else number, asked.unit, value)
+
+
+def limits_words(s: Scenario) -> list[str]:
+    """The limits that a reader has set, as they stand in the form."""
+    asked = {**WORK[purpose(s)], **LIMITS, **(OWNED if s.price_basis == price_load.OWN_BASIS else {})}
+    said = []
+    for name in _LIMITING:
+        value, default = getattr(s, name), Scenario.model_fields[name].default
+        if name in asked and value != default and value is not None:
+            said.append(f"{asked[name].label} {value / asked[name].unit:,.10g}")
+    said += [label for name, (label, _) in SWITCHES.items() if getattr(s, name)]
+    lists = choices(s)
+    said += [
+        f"{_LIST_LABELS[name].lower()} {lists[name][getattr(s, name)]}"
+        for name in ("place", "maker")
+        if getattr(s, name) != Scenario.model_fields[name].default
+    ]
+    return said
+
+
+_LIMITING = (
+    "least_tokens_per_s", "max_ttft_s", "deadline_days", "cost_ceiling", "purchase_ceiling", "max_gpus",
+    "max_power_w",
+)  # fmt: skip
 
 
 def _buttons(names: Mapping[str, str]) -> list[dict[str, str]]:

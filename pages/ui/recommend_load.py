@@ -52,7 +52,8 @@ _ASKED = (
     "price_edits", "purchase_edits", "price_basis", "usd_per_kwh", "power_usage_effectiveness", "own_years",
     "host_usd", "busy_share", "runs_per_month", "lost_hours_per_week", "small_memory_gb",
     "usd_per_person_hour", "gpus", "gpu_count", "map_gpu", "cost_view", "cost_gpu", "least_tokens_per_s",
-    "recommend_view", "objective", "max_ttft_s", "cost_ceiling", "place", "maker", "max_power_w", "max_gpus",
+    "recommend_view", "objective", "max_ttft_s", "cost_ceiling", "purchase_ceiling", "place", "maker",
+    "max_power_w", "max_gpus",
     "need_nvlink", "need_mig", "need_ecc", "duel_gpus", "train_tokens", "samples", "sample_tokens", "epochs",
     "batch_requests",
 )  # fmt: skip
@@ -82,8 +83,9 @@ class Choice:
     cut: how, in words and in letters. seconds: a token of one user, or the run; first_s: to the first token;
     sure: targets are met even at the bad end of the bands. alone: memory that one GPU would need for the
     same, over what it has. unseen: whose cards were never measured at this kind of work; shaky: what a price
-    rests on that may not hold; both empty otherwise. fp16: a run in BF16 that this GPU has not, so FP16 is
-    counted; endless: longer than is advisable. reason: the hurdle that nothing of this GPU passes.
+    rests on that may not hold; both empty otherwise. buy_usd: of all cards, for who buys. fp16: a run in BF16
+    that this GPU has not, so FP16 is counted. endless: longer than is advisable. reason: the hurdle that
+    nothing of this GPU passes.
     """
 
     gpu: str
@@ -111,6 +113,7 @@ class Choice:
     alone: float = np.nan
     unseen: str = ""
     shaky: str = ""
+    buy_usd: float = np.nan
     fp16: bool = False
     endless: bool = False
     reason: str | None = None
@@ -285,6 +288,8 @@ def _hurdle(s: Scenario, cards: _Cards, i: int, name: str | None, rent: Rent) ->
         return _barred(s, cards, i)
     if name == "usd":
         return "above your ceiling" if rent.known else "no price"
+    if name == "purchase":
+        return "dearer to buy than allowed" if rent.known else "no price"
     if name == "power":
         return "more power than allowed" if cards.power_w[i] == cards.power_w[i] else "power not known"
     return ""
@@ -535,8 +540,17 @@ def _serving_options(
         Limit("ttft", first, np.inf if s.max_ttft_s is None else s.max_ttft_s),
         Limit("usd", month, np.inf if s.cost_ceiling is None else s.cost_ceiling),
         Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),
+        *_bought(s, table.cards, options.gpus),
     )
     return options, limits, copies
+
+
+def _bought(s: Scenario, cards: _Cards, gpus: Floats) -> tuple[Limit, ...]:
+    """What all cards of a setup may cost to buy, for readers who buy."""
+    if s.price_basis != price_load.OWN_BASIS or s.purchase_ceiling is None:
+        return ()
+    each = np.array([price_load.purchase(s, gpu).usd for gpu in cards.ids])
+    return (Limit("purchase", Measure.exact(each[:, None] * gpus), s.purchase_ceiling),)
 
 
 def _at(measure: Measure, i: int, k: int) -> Measure:
@@ -575,6 +589,7 @@ def _finished(
     same = ranking.tied(best, s.objective, top, int(ranked[0])) if len(ranked) else np.zeros(len(rows), bool)
     sure = np.broadcast_to(ranking.meets(limits, "high"), options.verdict.shape)
     table = measured_vendors.table(s)
+    bought = s.price_basis == price_load.OWN_BASIS
     choices = []
     for i in ranked:
         k = int(setups[i])
@@ -584,6 +599,7 @@ def _finished(
             gpus=int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
             offered=bool(options.offered[i, k]), sure=bool(sure[i, k]), frontier=bool(on[i]),
             tied=bool(same[i]) and i != ranked[0],
+            buy_usd=price_load.purchase(s, cards.ids[i]).usd * int(options.gpus[i, k]) if bought else np.nan,
             unseen=measured_vendors.unseen_words(table, cards.ids[i]) if unseen[i] else "",
             shaky=price_load.shaky(rents[cards.ids[i]]) if shaky[i] else "", endless=bool(endless[i]),
         )  # fmt: skip
@@ -892,7 +908,8 @@ def _batch(s: Scenario, today: date) -> Recommendation:
             verdict, run, seconds, power, np.broadcast_to(gpus, power.shape),
             _allowed(asked, cards, boards, gpus), machine[:, None] >= boards,
         )  # fmt: skip
-        return (options, _run_limits(asked, seconds, run, power)), rents
+        limits = (*_run_limits(asked, seconds, run, power), *_bought(asked, cards, options.gpus))
+        return (options, limits), rents
 
     options, limits = asked_of(s)[0]
 
@@ -1041,7 +1058,7 @@ def _run_options(
     allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
     together = np.minimum(table.sizes, TOGETHER[s.task])
     options = Options(table.found.verdict, run, seconds, power, boards, allowed, machine[:, None] >= together)
-    return options, _run_limits(s, seconds, run, power)
+    return options, (*_run_limits(s, seconds, run, power), *_bought(s, table.cards, options.gpus))
 
 
 # ---------------------------------------------------------------- images

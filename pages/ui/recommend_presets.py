@@ -94,7 +94,7 @@ PRESETS: Mapping[str, Preset] = {
 _OWN = (
     "kv_cache_dtype", "format_freedom", "max_ttft_s", "cost_ceiling", "batch_requests", "place", "maker",
     "max_power_w", "max_gpus", "need_nvlink", "need_mig", "need_ecc", "recommend_view", "serving",
-    "objective", "train_gpus", "power_usage_effectiveness",
+    "objective", "train_gpus", "purchase_ceiling", "power_usage_effectiveness",
 )  # fmt: skip
 # What a preset also puts back, so that an earlier look does not change its answer unseen. Typed prices stay.
 PUT_BACK: Mapping[str, Any] = {

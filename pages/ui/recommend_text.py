@@ -15,6 +15,7 @@ from pages.ui import (
     link,
     measured_vendors,
     price_load,
+    recommend_fields,
     recommend_slices,
     words,
     workload,
@@ -107,10 +108,12 @@ def headline(found: Recommendation) -> str:
     if found.refused:
         return f"For {_asked(found)}: no answer, {found.refused}."
     if best is None:
-        return f"For {_asked(found)}: nothing here does it within your limits."
+        limits = recommend_fields.limits_words(s)
+        within = f" with {words.listed(limits, 8)}" if limits else ""
+        return f"For {_asked(found)}: nothing here does it{within}."
     assert best.usd is not None
     priced = bool(np.isfinite(best.usd.value))
-    money = f", {usd(float(best.usd.value))}{money_of(s)}" if priced else ", no price"
+    money = f", {usd(float(best.usd.value))}{money_of(s)}{_to_buy(best)}" if priced else ", no price"
     label = _in_format(best) if purpose(s) in (*SERVED, "batch") else ""
     maybe = f" ({'; '.join(told)})" if (told := [*doubts(best), *_thin(s, best)]) else ""
     maybe += _unproven_ahead(found, best)
@@ -124,6 +127,11 @@ def headline(found: Recommendation) -> str:
             f"{_TAKE[s.objective]} of the rest: {setup(best)}{label}{money}{maybe}"
         )
     return f"{_TAKE[s.objective]} for {_asked(found)}: {setup(best)}{label}{money}{maybe}"
+
+
+def _to_buy(one: Choice) -> str:
+    """What the cards cost, where they are bought."""
+    return f" ({usd(one.buy_usd)} to buy)" if one.buy_usd == one.buy_usd else ""
 
 
 def unproven(found: Recommendation) -> Choice | None:
@@ -206,7 +214,7 @@ def details(found: Recommendation) -> list[str]:
     best = found.best
     if best is None:
         return [] if found.refused else [f"What stops them. {left_out(found)}."]
-    parts = (_why, _unproven, _change, _sure, _used, _slices)
+    parts = (_why, _unproven, _change, _sure, _used, _slices, _room)
     lines = [*(part(found, best) for part in parts), _pinned(found)]
     return [line for line in lines if line]
 
@@ -247,6 +255,9 @@ def _why(found: Recommendation, best: Choice) -> str:
         parts.append(f"**Why.** {what} takes {speed_words(s, best)}")
         if asked == "batch":
             parts.append(f"each copy answers {best.users_each:,} requests at once")
+            if best.output_per_s is not None:
+                day = float(best.output_per_s.value) * 86400
+                parts.append(f"all write {words.large(float(f'{day:.3g}'))} tokens a day")
         else:
             parts.append(f"memory is {100 * best.use.memory:.0f} % full")
             parts += [FP16] if best.fp16 else []
@@ -565,6 +576,18 @@ def _slices(found: Recommendation, best: Choice) -> str:
     return f"**Slices of one {best.name}.** At most {profiles}. For one user of {work}: {holds}."
 
 
+def _room(found: Recommendation, best: Choice) -> str:
+    """That memory is kept for a longer context than a request needs, where it makes up part of the cost."""
+    s = found.scenario
+    asked = s.prompt_tokens + s.output_tokens
+    if purpose(s) not in SERVED or s.max_model_len < 2 * asked or best.use.memory < 0.5:
+        return ""
+    return (
+        f"**Context.** Each user keeps room for {s.max_model_len:,} tokens, a request is {asked:,}. If no "
+        f"conversation grows longer, set the context lower: less memory may mean fewer or smaller GPUs."
+    )
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share == share else "?"
 
@@ -615,6 +638,7 @@ def fit_link(s: Scenario, one: Choice) -> str:
         "free",
         "ttft",
         "budget",
+        "spend",
         "reqs",
         "place",
         "maker",
@@ -660,6 +684,7 @@ def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
     assert one.usd is not None
     asked = purpose(s)
     money = cost_text.banded(_money(one.usd)) if np.isfinite(one.usd.value) else "no price"
+    money += _to_buy(one)
     power = f"{one.power_w:,.0f} W" if one.power_w == one.power_w else "?"
     name = f"{place}. {one.name}"
     if asked == "images":

@@ -36,8 +36,8 @@ _SHORT = {
     "train": "Train",
 }
 _FREE = (
-    "max_ttft_s", "cost_ceiling", "max_power_w", "max_gpus", "need_nvlink", "need_mig", "need_ecc", "place",
-    "maker", "deadline_days", "objective", "format_freedom",
+    "max_ttft_s", "cost_ceiling", "purchase_ceiling", "max_power_w", "max_gpus",
+    "need_nvlink", "need_mig", "need_ecc", "place", "maker", "deadline_days", "objective", "format_freedom",
 )  # fmt: skip
 
 

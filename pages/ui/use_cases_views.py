@@ -13,6 +13,7 @@ from calculators.scenario import MAX_GPUS, MAX_TRAIN_GPUS, Scenario
 from gpu_data import models as model_data
 from gpu_data.use_cases import use_case_frame
 from pages.ui import catalogue, link, words, workload
+from pages.ui.compare_choices import form_class
 from pages.ui.training_load import SEQ_LEN
 from pages.ui.use_cases_chart import MARKS, Point, places
 from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
@@ -20,6 +21,7 @@ from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUS
 ALT: Final = (
     "Number of GPUs of each use case against the year, on a log scale; the mark's form is its status."
 )
+SERVERS: Final = ("module", "server", "superchip")  # forms of cards for servers
 ARCHIVES: Final = ("web.archive.org",)
 _DOES: Final = {"serve": "Serve", "finetune": "Fine-tune", "train": "Train"}
 
@@ -62,11 +64,25 @@ def sentence(rows: pd.DataFrame) -> str:
         reach = f"{low:,} to {high:,} GPUs" if low < high else words.count(low, "GPU")
         text += f" From {reach}." if low < high else f" {reach}."
     missing = len(rows) - len(counted)
-    return text + (
-        f" {missing} without a number in the source stand{'s' * (missing == 1)} below only."
-        if missing
-        else ""
+    if missing:
+        text += f" {missing} without a number in the source stand{'s' * (missing == 1)} below only."
+    return f"{text} {without()}".rstrip()
+
+
+@cache
+def without() -> str:
+    """Which released cards for servers no use case names."""
+    told = {slug(kind) for kinds in use_case_frame()["gpu_kinds"] for kind in kinds}
+    cards = catalogue.gpus()
+    forms = cards["form_factor"].map(lambda form: form_class(str(form)))
+    kept = [form in SERVERS for form in forms]
+    ids = [str(gpu) for gpu in cards.index[kept] if gpu not in catalogue.pre_release_gpus()]
+    names = dict.fromkeys(
+        catalogue.gpu_name(gpu).split(" (")[0].rpartition(" ")[0]
+        for gpu in ids
+        if not any(gpu.startswith(f"{kind}-") for kind in told)
     )
+    return f"None names {words.either(list(names))}." if names else ""
 
 
 def chart(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, link, recommend_draw, recommend_fields, state
-from pages.ui.recommend_load import PURPOSES
+from pages.ui import catalogue, link, recommend_draw, recommend_fields, recommend_text, state, told
+from pages.ui.recommend_load import PURPOSES, recommend
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
+TODAY = date(2026, 11, 30)
 APP = Path(__file__).parents[2] / "app.py"
 
 
@@ -117,8 +119,8 @@ def test_hostile_links_are_named_and_never_break_the_page(query: dict[str, str])
 def test_no_answer_is_a_sentence(query: dict[str, str]) -> None:
     app = opened(**query)
     assert not app.exception
-    told = " ".join(str(e.value) for e in (*app.markdown, *app.error))
-    assert any(said in told for said in ("no answer", "nothing here does it", "cannot be computed"))
+    text = " ".join(str(e.value) for e in (*app.markdown, *app.error))
+    assert any(said in text for said in ("no answer", "nothing here does it", "cannot be computed"))
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -127,7 +129,11 @@ def test_every_field_of_a_preset_is_shown_and_open_to_change(
 ) -> None:
     put: dict[str, Any] = {}
     monkeypatch.setattr(state, "put", lambda **fields: put.update(fields))
+    monkeypatch.setattr(state, "last", Scenario)
+    monkeypatch.setattr(told, "keep", lambda text: put.setdefault("told", text))
     recommend_draw._preset({"id": name})
+    changed = put.pop("told")
+    assert ("the model is now" in changed) == (PRESETS[name].fields["model"] != Scenario().model)
     assert put == {**PUT_BACK, **PRESETS[name].fields}
     s = Scenario.model_validate(put)
     shown = {field["field"] for group in recommend_fields.form(s)["groups"] for field in group["fields"]}
@@ -151,7 +157,7 @@ def test_a_purpose_is_pressed(asked: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("typed", "kept"),
     [
         (("concurrency", "12"), {"concurrency": 12}),
         (("concurrency", "0"), {}),
@@ -172,8 +178,100 @@ def test_a_purpose_is_pressed(asked: str, monkeypatch: pytest.MonkeyPatch) -> No
     ],
     ids=str,
 )
-def test_what_is_typed_is_kept_when_it_can_be(told: tuple[str, Any], kept: dict[str, Any]) -> None:
-    assert recommend_fields.taken(Scenario(concurrency=20), *told) == kept
+def test_what_is_typed_is_kept_when_it_can_be(typed: tuple[str, Any], kept: dict[str, Any]) -> None:
+    assert recommend_fields.taken(Scenario(concurrency=20), *typed) == kept
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (("concurrency", "5000"), ("users at once", "5000", "above the largest value, 1024")),
+        (("concurrency", "0"), ("users at once", "below the smallest value, 1")),
+        (("busy_share", "3"), ("share of the hours at work", "above the largest value, 1")),
+        (("max_gpus", "x"), ("GPUs at most", "it takes a number")),
+    ],
+    ids=str,
+)
+def test_what_is_not_taken_is_named_with_its_limit(typed: tuple[str, str], said: tuple[str, ...]) -> None:
+    s = Scenario(concurrency=20, price_basis="own")
+    assert recommend_fields.taken(s, *typed) == {}
+    text = recommend_fields.refusal(s, *typed)
+    assert all(part in text for part in said), text
+
+
+def test_a_limit_is_named_in_the_unit_of_its_box() -> None:
+    s = Scenario(task="train", model="llama-2-7b")
+    assert "largest value, 1,000,000" in recommend_fields.refusal(s, "train_tokens", "1e12")
+
+
+def test_what_is_taken_has_no_refusal() -> None:
+    for asked in PURPOSES:
+        s = Scenario()
+        s = s.model_copy(update=recommend_draw.with_purpose(s, asked))
+        for name, one in recommend_fields.WORK[asked].items():
+            assert recommend_fields.refusal(s, name, 1 if one.unit == 1 else 2) == ""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_shown_as_chosen_while_its_fields_hold(name: str) -> None:
+    def on(s: Scenario) -> list[str]:
+        return [one["id"] for one in recommend_fields.form(s)["presets"] if one["on"]]
+
+    s = Scenario.model_validate({**PUT_BACK, **PRESETS[name].fields})
+    assert on(s) == [name]
+    assert on(s.model_copy(update={"max_model_len": 4000})) == []
+    assert on(Scenario()) == []
+
+
+def test_another_purpose_takes_off_the_ceiling_of_another_unit_and_says_what_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put: dict[str, Any] = {}
+    said: list[str] = []
+    monkeypatch.setattr(state, "put", lambda **fields: put.update(fields))
+    monkeypatch.setattr(told, "keep", said.append)
+    before = Scenario(cost_ceiling=5000.0, max_gpus=1, need_mig=True, concurrency=20)
+    monkeypatch.setattr(state, "last", lambda: before)
+    recommend_draw._purpose({"id": "qlora"})
+    assert put["cost_ceiling"] is None
+    assert "ceiling of $5,000 a month is taken off" in said[-1]
+    assert "GPUs at most 1" in said[-1]
+    assert "MIG" in said[-1]
+    put.clear()
+    recommend_draw._purpose({"id": "one"})
+    assert "cost_ceiling" not in put, "still dollars a month"
+
+
+def test_who_buys_states_a_budget_in_purchase_dollars() -> None:
+    own: dict[str, Any] = {"model": "llama-3.1-8b", "price_basis": "own", "engine": "llama.cpp",
+                           "weight_format": "gguf-q4_k_m"}  # fmt: skip
+    s = Scenario(**own, objective="fastest")
+    free = recommend(s, TODAY)
+    assert free.best is not None
+    most = next(one.buy_usd for one in free.ranked if one.rent.known) * 0.9
+    found = recommend(s.model_copy(update={"purchase_ceiling": most}), TODAY)
+    assert found.best is not None
+    assert len(found.ranked) < len(free.ranked)
+    assert all(one.buy_usd <= most for one in found.ranked)
+    assert "to buy)" in recommend_text.headline(found)
+    assert any(one.reason == "dearer to buy than allowed" for one in found.choices)
+    rented = recommend(s.model_copy(update={"purchase_ceiling": most, "price_basis": "median"}), TODAY)
+    plain = recommend(s.model_copy(update={"price_basis": "median"}), TODAY)
+    assert [one.gpu for one in rented.ranked] == [one.gpu for one in plain.ranked], "nobody buys"
+
+
+def test_no_answer_names_the_limits() -> None:
+    found = recommend(Scenario(cost_ceiling=1.0, need_mig=True, place="workstation"), TODAY)
+    text = recommend_text.headline(found)
+    assert "at most USD a month 1" in text
+    assert "MIG" in text
+    assert "stands in Workstation" in text
+
+
+def test_images_have_no_controls_of_a_language_model() -> None:
+    app = opened(serving="images")
+    labels = {box.label for box in app.sidebar.selectbox}
+    assert not labels & {"Model", "Engine", "Weight format"}
 
 
 def test_lists_offer_what_the_link_takes() -> None:

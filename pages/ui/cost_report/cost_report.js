@@ -6,6 +6,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const kept = memory.get(root) ?? { rent: { all: false }, buy: { all: false } };
   memory.set(root, kept);
   for (const { name, options, chosen } of data.rows) pressed(root.querySelector(`[data-row="${name}"]`), options, chosen, (id) => setTriggerValue("pressed", { name, id }));
+  write(root.querySelector(".notice"), data.notice ?? "");
   for (const name of ["rent", "buy"]) {
     const frame = root.querySelector(`[data-prices="${name}"]`);
     frame.hidden = !data[name];

@@ -10,10 +10,12 @@ export default function ({ parentElement, data, setTriggerValue }) {
     lines(place, shown.length, () => make("button", place, { type: "button" })).forEach((button, i) => {
       write(button, shown[i].label);
       button.title = shown[i].help ?? "";
-      if (name === "view" || name === "purpose") button.setAttribute("aria-pressed", String(shown[i].id === data[name]));
+      const on = shown[i].on ?? (name === "view" || name === "purpose" ? shown[i].id === data[name] : null);
+      if (on !== null) button.setAttribute("aria-pressed", String(on));
       button.onclick = () => setTriggerValue(name, { id: shown[i].id });
     });
   }
+  write(root.querySelector(".notice"), data.notice ?? "");
   const groups = root.querySelector(".groups");
   lines(groups, data.groups.length, () => make("legend", make("fieldset", groups)).parentElement).forEach((set, i) =>
     fields(set, data.groups[i], (field, value) => setTriggerValue("entered", { field, value })),
