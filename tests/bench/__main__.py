@@ -203,6 +203,7 @@ PAGES: dict[str, tuple[str, str, Press]] = {
     "fine-tune, sidebar": ("/?task=finetune", SCRUBBER, choices("LoRA", "QLoRA")),
     "train, sidebar": ("/?task=train", SCRUBBER, typed("Micro-batch", "2", "1")),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
+    "compare, table": ("/compare", "[role=grid] tbody tr", buttons("Power", "Power")),
     "cost": ("/cost?users=20", COSTS, typed("users at once", *USERS)),
     "cost, price": ("/cost?users=20", COSTS, typed("Price of an hour of H100 SXM5 80GB", "2.5", "2.6")),
     "cost, view": ("/cost?users=20", COSTS, buttons("A million tokens", "A month")),

@@ -57,6 +57,8 @@ function sheet(box, data, kept, tell) {
     box.replaceChildren();
     buildSheet(box, kept);
   }
+  const columns = widths(data);
+  kept.table.style.setProperty("--columns", [...columns.slice(0, -1), `minmax(${columns.at(-1)}, 1fr)`].join(" "));
   write(kept.title, data.label);
   kept.frame.setAttribute("aria-label", data.label);
   showSheet(kept);
@@ -69,19 +71,21 @@ function buildSheet(box, kept) {
   make("button", top, { type: "button" }, "Save as CSV").onclick = () => saved(kept.data, ordered(kept.data, kept.sort));
   const height = Math.min(560, 45 + 34 * data.count); // while it is out of sight
   kept.frame = make("div", box, { class: "frame", role: "region", tabindex: 0, style: `contain-intrinsic-height:auto ${height}px` });
-  const table = make("table", kept.frame, data.pressed ? { role: "grid" } : {});
-  const head = make("thead", table);
+  // rows are blocks of their own, not a table's, so that those out of sight cost no layout; hence the roles
+  kept.table = make("table", kept.frame, { role: data.pressed ? "grid" : "table" });
+  const head = make("thead", kept.table, { role: "rowgroup" });
   if (data.columns.some(({ group }) => group)) {
-    const groups = make("tr", head);
+    const groups = make("tr", head, { role: "row" });
     let last = null;
     for (const { group } of data.columns) {
       if (last && last.textContent === group && group) last.colSpan += 1;
-      else last = make("th", groups, { scope: "colgroup" }, group);
+      else last = make("th", groups, { role: "columnheader" }, group);
+      last.style.gridColumn = `span ${last.colSpan}`;
     }
   }
-  const titles = make("tr", head);
+  const titles = make("tr", head, { role: "row" });
   kept.buttons = data.columns.map(({ title, hint, format }) => {
-    const button = make("button", make("th", titles, { scope: "col", class: format ? "number" : "" }), { type: "button", title: hint }, title);
+    const button = make("button", make("th", titles, { role: "columnheader", class: format ? "number" : "" }), { type: "button", title: hint }, title);
     button.onclick = () => {
       const { by, down } = kept.sort;
       const first = Boolean(format); // numbers: the largest first
@@ -91,7 +95,7 @@ function buildSheet(box, kept) {
     };
     return button;
   });
-  kept.body = make("tbody", table);
+  kept.body = make("tbody", kept.table, { role: "rowgroup" });
   kept.lines = [];
   const below = make("div", box, { class: "below" });
   below.hidden = data.count <= PAGE;
@@ -109,18 +113,29 @@ function buildSheet(box, kept) {
 }
 
 function addLine(kept) {
-  const line = make("tr", kept.body);
-  const cells = kept.data.columns.map((column, k) => {
-    const kind = [column.format && "number", column.wide && "wide"].filter(Boolean).join(" ");
-    const cell = make(k ? "td" : "th", line, { ...(k ? {} : { scope: "row" }), ...(kind && { class: kind }) });
+  const line = make("tr", kept.body, { role: "row" });
+  const { columns, pressed } = kept.data;
+  const cells = columns.map((column, k) => {
+    const cell = make(k ? "td" : "th", line, { role: k ? (pressed ? "gridcell" : "cell") : "rowheader" });
+    if (column.format || column.wide) cell.className = column.format ? "number" : "wide";
     if (column.link) make("a", cell, { target: "_blank", rel: "noopener noreferrer" });
-    if (kept.data.pressed) {
-      cell.role = k ? "gridcell" : "rowheader";
-      cell.tabIndex = -1;
-    }
+    if (pressed) cell.tabIndex = -1;
     return cell;
   });
   return { line, cells, row: -1 };
+}
+
+// How wide each column must be for its longest text; a title may take two lines.
+function widths({ columns }) {
+  const letters = (text) => text.length;
+  return columns.map((column, k) => {
+    if (!k) return "9.5rem";
+    if (column.wide) return "24rem";
+    const words = column.title.split(" ").map(letters);
+    const title = Math.max(...words, Math.ceil(column.title.length / 2) + 2);
+    const texts = column.link ? [4] : column.numbers ? column.numbers.map((_, row) => (cellText(column, row) ?? "–").length) : column.texts.map(letters);
+    return `calc(${Math.min(Math.max(title, texts.reduce((most, n) => Math.max(most, n), 1)), 44)} * 0.56em + 1.4rem)`;
+  });
 }
 
 function showSheet(kept) {
