@@ -90,6 +90,9 @@ _TABLE: dict[Group, tuple[tuple[str, str, str, Dtype, str], ...]] = {
         ("boost_clock_mhz", "Boost clock", "MHz", NUMBER, "Highest clock of the vector units"),
         ("tensor_peak_clock_mhz", "Tensor peak clock", "MHz", NUMBER,
          "Clock behind the published tensor peaks, where it differs from the boost clock"),
+        ("processor_ghz", "Processors x clock", "GHz", NUMBER,
+         "SMs, CUs or cores x boost clock; where one is not published, the least that cards of the same chip "
+         "or architecture allow"),
         ("fp16_flop_per_clock_per_unit", "FP16 rate per SM / CU", "FLOP/clk", COUNT,
          "Dense FP16 matrix rate of one unit, FP32 accumulate; multiply-add counts as two"),
         ("fp64_tflops", "FP64", "TFLOPS", NUMBER, "Vector units"),

@@ -11,6 +11,7 @@ import pandas as pd
 
 from gpu_data.columns import GPU_COLUMNS
 from gpu_data.gpus import RawFile, gpu_files
+from gpu_data.processors import inferred_ghz, published_ghz
 
 MIB, GIB = 2**20, 2**30
 
@@ -134,7 +135,22 @@ def _all_cells() -> dict[str, tuple[dict[str, Cell], RawFile]]:
     """Cells by GPU id, with the file that holds its sources."""
     found = {gpu["id"]: (_cells(gpu), file) for file in gpu_files().values() for gpu in file["gpu"]}
     _as_twins(found)
+    _processors(found)
     return found
+
+
+def _processors(found: dict[str, tuple[dict[str, Cell], RawFile]]) -> None:
+    """Processors x clock of every card, inferred where its maker does not name both."""
+    rows = {gpu: {name: cell.value for name, cell in cells.items()} for gpu, (cells, _) in found.items()}
+    known = [row for row in rows.values() if published_ghz(row)]
+    for gpu, (cells, _) in found.items():
+        if own := published_ghz(rows[gpu]):
+            sources = dict.fromkeys((*cells["sms_or_cus"].sources, *cells["boost_clock_mhz"].sources))
+            cells["processor_ghz"] = Cell(own, tuple(sources), "sms_or_cus * boost_clock_mhz / 1000")
+        elif guess := inferred_ghz(rows[gpu], known):
+            cells["processor_ghz"] = Cell(
+                guess[0], cells["memory_gb"].sources, f"assumed: {guess[1]}", verified_by="assumption"
+            )
 
 
 def _as_twins(found: dict[str, tuple[dict[str, Cell], RawFile]]) -> None:
