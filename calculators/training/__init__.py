@@ -2,7 +2,16 @@
 
 from calculators.training.generic import generic_architecture
 from calculators.training.gpu import GpuRefused, gpu_speed_of
-from calculators.training.many import MEMORY_PARTS, GpuKind, Many, boards_in_time, many, refusal_of
+from calculators.training.many import (
+    MEMORY_PARTS,
+    GpuKind,
+    Many,
+    boards_in_time,
+    many,
+    refusal_of,
+    step_tokens,
+    usual_accumulation,
+)
 from calculators.training.memory import MOMENTS, TrainingReport, estimate
 from calculators.training.plan import planned, plans, squeezed
 from calculators.training.run import (
@@ -49,5 +58,7 @@ __all__ = [
     "run",
     "speed",
     "squeezed",
+    "step_tokens",
+    "usual_accumulation",
     "wall_days",
 ]

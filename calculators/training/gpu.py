@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from gpu_data.training_schemas import TrainingTables
 
 _PCIE_GB_PER_S = {3: 16.0, 4: 32.0, 5: 64.0, 6: 128.0}  # 16 lanes, one way
 _PCIE_ASSUMED = 4
+NODE_GPUS = 8
 _PEAKS = {
     "bf16": "dense_bf16_tflops",
     "fp16": "dense_fp16_tflops",
@@ -25,6 +27,12 @@ class GpuRefused(ValueError):
 
 def _number(value: Any) -> float | None:
     return None if value is None or str(value) in ("<NA>", "nan", "None", "") else float(value)
+
+
+def _node(row: Mapping[str, Any]) -> int:
+    """GPUs that share a node: as many as the link's name says, else eight (HGX, OAM, usual PCIe servers)."""
+    said = re.search(r"nodes of (\d+)", str(row.get("interconnect")))
+    return int(said.group(1)) if said else NODE_GPUS
 
 
 def gpu_speed_of(gpu_id: str, row: Mapping[str, Any], tables: TrainingTables) -> GpuSpeed:
@@ -60,6 +68,7 @@ def gpu_speed_of(gpu_id: str, row: Mapping[str, Any], tables: TrainingTables) ->
         pcie * tables.number("network_share_of_pcie"),
         pcie,
         {str(c.dtype): c.max_tflops for c in tables.ceilings if gpu_id in c.gpu_ids},
+        node_gpus=_node(row),
         power_w=power,
         assumptions=tuple(f"{name}: {text}" for field, text in unknown if _number(row.get(field)) is None),
     )

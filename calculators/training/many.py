@@ -109,6 +109,23 @@ def options(
             yield training.but(parallel=shape, checkpointing=checkpointing), more_than
 
 
+def usual_accumulation(way: Training, tables: TrainingTables) -> Count:
+    """Micro-batches per step when nobody says: four a stage, fewer where the batch would be too large."""
+    busy = _STEPS * way.parallel.pipeline
+    least = step_tokens(way.but(accumulation=1))
+    most = np.floor(tables.number("largest_batch_tokens") / least).astype(np.int64)
+    found = np.clip(most, 1, busy)
+    return int(found) if found.ndim == 0 else found
+
+
+def step_tokens(way: Training) -> NDArray[np.float64]:
+    """Tokens of one optimiser step, the global batch: sequences x length x micro-batches x copies."""
+    p = way.parallel
+    copies = np.asarray(p.gpus, dtype=float) / (p.tensor * p.pipeline * p.context)
+    each = np.asarray(way.seq_len, dtype=float) * np.asarray(way.micro_batch, dtype=float)
+    return copies * each * np.asarray(way.accumulation)
+
+
 def _allowed(shape: Parallel, gpus: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Where so many GPUs can be split so."""
     replica = shape.tensor * shape.pipeline * shape.context
@@ -139,7 +156,7 @@ def many(
 
     The way is the first of `options` that is sure to fit, else the first that fills no more than the share of
     memory a plan may take, else the one that takes least. accumulation: micro-batches per step, None = as
-    many as keep a pipeline busy.
+    many as keep a pipeline busy, as long as a step takes no more tokens than published runs did.
     """
     sizes = np.broadcast_shapes(np.shape(training.seq_len), np.shape(training.micro_batch), np.shape(boards))
     shape = (len(kinds), *sizes)
@@ -162,8 +179,9 @@ def many(
         allowed = np.broadcast_to(_allowed(way.parallel, counts) & (counts > more_than), shape)
         if not np.any(allowed & (good < 2)):
             continue
-        steps = _STEPS * way.parallel.pipeline if accumulation is None else accumulation
-        way = way.but(parallel=replace(way.parallel, gpus=counts), accumulation=steps)
+        way = way.but(parallel=replace(way.parallel, gpus=counts))
+        steps = usual_accumulation(way, tables) if accumulation is None else accumulation
+        way = way.but(accumulation=steps)
         report = estimate(way, None, constants)
         allocated = np.broadcast_to(np.asarray(report.allocated_bytes, dtype=float), shape)
         need = np.broadcast_to(np.asarray(report.needed_bytes, dtype=float), shape)
@@ -211,6 +229,8 @@ def _add_speed(found: Many, kinds: Sequence[GpuKind], tables: TrainingTables) ->
             if np.ndim(way.parallel.gpus) > sizes:  # boards of several devices
                 counts = np.asarray(way.parallel.gpus)[rows]
                 mine = way.but(parallel=replace(way.parallel, gpus=counts))
+                if np.ndim(way.accumulation) > sizes:
+                    mine = mine.but(accumulation=np.asarray(way.accumulation)[rows])
             rate = speed(mine, stacked, tables)
             bands = [kinds[i].band for i in rows]
             low, high = (
@@ -253,6 +273,7 @@ def stack(gpus: Sequence[GpuSpeed], dtypes: Sequence[str], sizes: int = 0) -> Gp
         column([gpu.network_gb_per_s for gpu in gpus]),
         column([gpu.host_gb_per_s for gpu in gpus]),
         {d: column([gpu.ceilings_tflops.get(d, np.inf) for gpu in gpus]) for d in names},
+        node_gpus=column([gpu.node_gpus for gpu in gpus]),
         power_w=column([POWER_ASSUMED_W if gpu.power_w is None else gpu.power_w for gpu in gpus]),
     )
 

@@ -212,7 +212,7 @@ def estimate(
     if training.fused_step:
         kept, gradients = 0.0 * kept, np.minimum(layer_gradient_bytes(training), gradients)
         growing = gradients
-    zero = 0.0 * (stored + gradients + logits + gathered)
+    zero = 0.0 * (stored + gradients + kept + growing + logits + gathered)
     moments = np.stack(
         [
             np.asarray(zero + kept + stored + logits + gathered),

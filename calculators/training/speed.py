@@ -45,7 +45,7 @@ class GpuFigures:
     network_gb_per_s: Number
     host_gb_per_s: Number
     ceilings_tflops: Mapping[str, Number] = field(default_factory=dict)
-    node_gpus: int = 8
+    node_gpus: Number = 8
     power_w: Number | None = None
     assumptions: tuple[str, ...] = ()
 
@@ -60,6 +60,7 @@ class GpuSpeed(GpuFigures):
     network_gb_per_s: float
     host_gb_per_s: float
     ceilings_tflops: Mapping[str, float] = field(default_factory=dict)
+    node_gpus: int = 8
     power_w: float | None = None
 
 
@@ -150,7 +151,7 @@ def _communication(training: Training, gpu: GpuFigures, tables: TrainingTables) 
         volume = 2 * trained * size / np.asarray(training.accumulation)
     volume = volume * (sharders - 1) / np.maximum(sharders, 1)
     across = np.asarray(p.gpus) > gpu.node_gpus
-    in_node = max(gpu.node_gpus // (p.tensor * p.pipeline), 1)
+    in_node = np.maximum(np.asarray(gpu.node_gpus) // (p.tensor * p.pipeline), 1)
     link = gpu.link_gb_per_s * GIGA * share
     network = gpu.network_gb_per_s * GIGA * share
     slowest = np.maximum(1 / link, np.where(across, 1 / (network * np.minimum(in_node, sharders)), 0.0))
@@ -162,7 +163,7 @@ def _communication(training: Training, gpu: GpuFigures, tables: TrainingTables) 
     return overlapped, blocking
 
 
-def _expert_seconds(training: Training, link: Number, network: Number, node_gpus: int) -> Number:
+def _expert_seconds(training: Training, link: Number, network: Number, node_gpus: Number) -> Number:
     """Seconds per token of sending tokens to their experts and back, forward and backward: four times.
 
     A token goes once to every GPU of its node, or once to every node, that holds one of its experts (Lepikhin
@@ -172,13 +173,15 @@ def _expert_seconds(training: Training, link: Number, network: Number, node_gpus
     p = training.parallel
     if p.expert == 1:
         return 0.0
-    places, rate = (p.expert / node_gpus, network) if p.expert > node_gpus else (p.expert, link)
-    sent = 0.0
+    across = p.expert > np.asarray(node_gpus)
+    places = np.where(across, p.expert / np.asarray(node_gpus), p.expert)
+    rate = np.where(across, network, link)
+    sent: Number = 0.0
     for widths, count in layer_widths(training.architecture):
         if widths.copies:
-            visited = places * (1 - (1 - 1 / places) ** widths.copies) if places > 1 else 1.0
+            visited = places * (1 - (1 - 1 / places) ** widths.copies)
             sent += count * visited * widths.hidden * training.precision.compute_bytes
-    return 4 * sent * (1 - 1 / places if places > 1 else 1.0) / p.pipeline / rate
+    return 4 * sent * (1 - 1 / places) / p.pipeline / rate
 
 
 def work(training: Training, gpu: GpuFigures, tables: TrainingTables) -> Work:
@@ -197,9 +200,12 @@ def work(training: Training, gpu: GpuFigures, tables: TrainingTables) -> Work:
     whole = share_held(model_elements(training), p, layers)
     size = training.precision.compute_bytes
     # read forward and backward, again when recomputed; gradients are added to
-    weights = (
-        whole * size * (2 + recomputed_share(training)) + trained * 3 * training.precision.gradient_bytes
-    )
+    passes = 2 + recomputed_share(training)
+    weights = whole * size * passes + trained * 3 * training.precision.gradient_bytes
+    if training.base_format is not None:
+        # packed weights are unpacked to 16 bits in memory before every product (Dettmers et al. 2023, QLoRA,
+        # equation 5; bitsandbytes dequantises the whole matrix): read packed, written once more
+        weights = weights + whole * (bytes_per_frozen_element(training) + size) * passes
     own = share_held(trained_elements(training), p, layers, sharded=p.zero_stage >= 1)
     state = training.optimizer.states * (training.optimizer.state_bytes or training.precision.state_bytes)
     precision = training.precision

@@ -221,7 +221,8 @@ def _more(chosen: Choices) -> None:
             max_value=65536,
             step=1,
             placeholder="4 per stage",
-            help="Micro-batches per optimiser step; left empty, four for every pipeline stage.",
+            help="Micro-batches per optimiser step; left empty, four for every pipeline stage, fewer where a "
+            "step would take more tokens than any published run.",
         )
         _choice(
             "ZeRO stage",

@@ -361,7 +361,16 @@ def way_on(found: Many, option: int, devices: int) -> Training | None:
     if option < 0:
         return None
     way = found.options[option]
-    return way.but(parallel=replace(way.parallel, gpus=devices))
+    way = way.but(parallel=replace(way.parallel, gpus=devices))
+    if np.ndim(way.accumulation):  # it followed the sizes
+        way = way.but(accumulation=training.usual_accumulation(way, training_tables()))
+    return way
+
+
+def too_large_batch(way: Training) -> float:
+    """Tokens of one optimiser step where that is more than any published run took, else 0."""
+    tokens = float(training.step_tokens(way))
+    return tokens if tokens > training_tables().number("largest_batch_tokens") else 0.0
 
 
 def split_words(run: Training) -> str:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from calculators.memory import FITS, TIGHT
 from calculators.scenario import MAX_MICRO_BATCH, Scenario
-from calculators.training import MEMORY_PARTS, Many
+from calculators.training import MEMORY_PARTS, Many, usual_accumulation
 from gpu_data.training import training_tables
 from pages.ui import catalogue, words, workload
 from pages.ui.tracks import KEPT, without, zone_words
-from pages.ui.training_load import TrainingLoad, load
+from pages.ui.training_load import TrainingLoad, load, too_large_batch, way_on
 
 SEQ_STOPS = tuple(256 * 2**octave * half // 2 for octave in range(10) for half in (2, 3))  # 256 to 196,608
 MICRO_STOPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -147,7 +147,7 @@ def best(load: TrainingLoad, gpus: Sequence[workload.PinnedGpu], at: Along, stop
 
 def title(load: TrainingLoad, gpu: workload.PinnedGpu, at: Along, i: int, stop: int) -> str:
     """Count and name of the GPUs at a stop."""
-    return f"{int(at.many.gpus[i, stop]):,} × {gpu.name}"
+    return replace(gpu, devices=int(at.many.gpus[i, stop])).title
 
 
 def _time(load: TrainingLoad, at: Along, i: int, stop: int) -> str:
@@ -155,6 +155,18 @@ def _time(load: TrainingLoad, at: Along, i: int, stop: int) -> str:
     if np.isnan(days):
         return ""
     return words.span_band(float(days), float(at.low[i, stop]), float(at.high[i, stop]))
+
+
+def _batch(load: TrainingLoad, at: Along, i: int, stop: int) -> str:
+    """Said of a training run whose steps take more tokens than those of any published one."""
+    way = way_on(at.many, int(at.many.option[i, stop]), int(at.many.gpus[i, stop])) if load.trains else None
+    if way is None:
+        return ""
+    if at.axis.noun == "token":
+        way = way.but(seq_len=at.axis.stops[stop])
+    steps = load.scenario.accumulation or usual_accumulation(way, training_tables())
+    tokens = too_large_batch(way.but(accumulation=steps))
+    return f"; steps of {words.large(tokens)} tokens, more than any published run took" if tokens else ""
 
 
 def sentence(
@@ -173,7 +185,8 @@ def sentence(
     time = _time(load, at, i, stop)
     if state == FITS:
         if load.trains and time:
-            return state, f"{load.work} takes {time} on {where}; {spare} to spare{each}"
+            batch = _batch(load, at, i, stop)
+            return state, f"{load.work} takes {time} on {where}; {spare} to spare{each}{batch}"
         takes = f"; {load.data_words} take {time}" if time else ""
         return state, f"{load.work} fits on {where} with {spare} to spare{each}{reach[i]}{takes}"
     if state == TIGHT:

@@ -30,7 +30,15 @@ from pages.ui import (
 )
 from pages.ui.link import code
 from pages.ui.training_changes import first_changes
-from pages.ui.training_load import CHECKPOINTING_WORDS, METHOD_NAMES, Runs, TrainingLoad, load, split_words
+from pages.ui.training_load import (
+    CHECKPOINTING_WORDS,
+    METHOD_NAMES,
+    Runs,
+    TrainingLoad,
+    load,
+    split_words,
+    too_large_batch,
+)
 
 MOST_FINETUNES = 20  # measured fine-tunes shown
 
@@ -257,8 +265,9 @@ def time_notes(found: TrainingLoad, runs: Runs, deadline: bool) -> list[str]:
             )
         if found.method == "qlora":
             notes.append(
-                "Unpacking 4-bit weights is not counted: torchtune measured QLoRA 22 % slower than LoRA "
-                "(Llama 3.1 8B on a GeForce RTX 4090)."
+                "Unpacking 4-bit weights: counted as traffic over the memory bus in every pass; real kernels "
+                "take longer (torchtune measured QLoRA 22 % slower than LoRA: Llama 3.1 8B on a GeForce RTX "
+                "4090)."
             )
     if deadline:
         notes.append(
@@ -271,6 +280,7 @@ def time_notes(found: TrainingLoad, runs: Runs, deadline: bool) -> list[str]:
         + ("" if found.method == "full" else ", no gradients of frozen weights")
         + ", over the dense 16-bit peak. No speed lies above the best matrix product that anyone measured."
     )
+    notes += batch_notes(runs)
     notes.append("Energy: board power for all GPU-hours; the rest of the machine and cooling come on top.")
     kinds = found.kinds(runs.gpus)
     assumed = dict.fromkeys(text for kind in kinds if kind.speed for text in kind.speed.assumptions)
@@ -282,6 +292,20 @@ def time_notes(found: TrainingLoad, runs: Runs, deadline: bool) -> list[str]:
     if early:
         notes.append(f"Announced figures, nothing measured: {words.listed(early)}.")
     return notes
+
+
+def batch_notes(runs: Runs) -> list[str]:
+    """A caution where a step takes more tokens than any published run's."""
+    ways = [way for way in runs.ways if way is not None]
+    most = max((too_large_batch(way) for way in ways), default=0.0)
+    if not most:
+        return []
+    known = words.large(training_tables().number("largest_batch_tokens"))
+    return [
+        f"Steps of up to {words.large(most)} tokens: published runs took 16 million (Llama 3 405B) to "
+        f"{known} (DeepSeek-V3). With larger batches the same tokens teach less, so more GPUs than such a "
+        "batch feeds hardly finish sooner."
+    ]
 
 
 def computed(found: TrainingLoad, gpu: workload.PinnedGpu, runs: Runs) -> dict[str, Any]:
@@ -340,6 +364,7 @@ _RUN_TITLES = (
     "Off",
     "GPUs",
     "Tokens",
+    "Setup",
 )  # and the source's address
 _PEAK_TITLES = ("Model", "GiB", "Predicted", "80 % range", "Off", "GPUs", "Kind", "Setup")
 _MEASURED = ("measured", "upper bound")  # kinds of row that are not a vendor's own estimate
@@ -373,6 +398,7 @@ def _published_runs() -> tuple[Row, ...]:
                 *_figures(row, ",.0f"),
                 _on(row),
                 _tokens(runs[row.id]["tokens_b"]),
+                _run_setup(runs[row.id]),
                 str(row.source_url),
             ),
             _size(runs[row.id]),
@@ -428,13 +454,28 @@ def _setup(row: Any) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _run_setup(row: Any) -> str:
+    """What is known of how a published run was set up."""
+    parts = (
+        row["precision"],
+        f"sequence {row['seq_len']}" if row["seq_len"] else "",
+        f"micro-batch {row['micro_batch']}" if row["micro_batch"] else "",
+        f"batch {row['global_batch']}" if row["global_batch"] else "",
+        row["parallelism"],
+    )
+    return ", ".join(part for part in parts if part) or "not stated"
+
+
 def published_rows(found: TrainingLoad) -> dict[str, Any] | None:
     """What others measured, the models nearest in size first, beside what is predicted for their setup."""
     size = np.log(params_total(found.architecture) / 1e9)
     if found.trains:
         title, titles, rows = "Published training runs", _RUN_TITLES, _published_runs()
         said = (
-            "GPU-hours as published beside what is predicted from model, tokens and GPUs; none was fitted to."
+            "GPU-hours as published beside what is predicted for the run as it was published, with the usual "
+            "choice for what its “Setup” leaves out; none was fitted to. Above stands your own setup: "
+            f"{found.precision.label}, sequences of {found.seq_len:,}, micro-batch "
+            f"{found.scenario.micro_batch:,}, split as said there, so the two differ."
         )
     else:
         title, titles = f"Measured {METHOD_NAMES[found.method]} runs", _PEAK_TITLES

@@ -31,7 +31,11 @@ STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
 
 @dataclass(frozen=True, slots=True)
 class PinnedGpu:
-    """Some GPUs of one kind as the calculators see them; bytes per device."""
+    """Some GPUs of one kind as the calculators see them; bytes per device.
+
+    A number of GPUs counts boards, as they are bought, on every page and in every link; a program may see
+    several devices on each (two dies of an MI250X, the four GPUs of an A16).
+    """
 
     id: str
     name: str
@@ -39,11 +43,13 @@ class PinnedGpu:
     capacity_bytes: float
     basis: str
     unified: bool
+    per_board: int = 1
 
     @property
     def title(self) -> str:
-        """Count and name."""
-        return f"{self.devices:,} × {self.name}"
+        """Count and name; of boards with several devices, these too."""
+        seen = f" ({self.devices:,} devices)" if self.per_board > 1 else ""
+        return f"{self.devices // self.per_board:,} × {self.name}{seen}"
 
 
 @cache
@@ -70,6 +76,7 @@ def pinned(gpu_id: str, boards: int) -> PinnedGpu:
         float(row["usable_bytes"]),  # of one device
         str(row["usable_basis"]),
         bool(row["unified_memory"]),
+        per_board,
     )
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from calculators.memory import DOES_NOT_FIT, FITS, GpuMemory
 from calculators.training import GpuKind, Many, Parallel, Training, estimate, many, planned, refusal_of, speed
 from calculators.training.flops import step_flops
-from calculators.training.many import best_measured_tflops, stack
+from calculators.training.many import best_measured_tflops, stack, step_tokens
 from gpu_data import spec_frame
 from gpu_data.formats import weight_format
 from tests.calculators.training_cases import TABLES, gpu, training
@@ -203,3 +203,23 @@ def test_the_scalar_estimate_gives_the_same_verdict() -> None:
         )
         assert report.verdict == at.verdict[i]
         assert report.needed_bytes == pytest.approx(at.needed_bytes[i])
+
+
+@pytest.mark.parametrize("gpus", [64, 16_384])
+def test_a_step_takes_no_more_tokens_than_published_runs_did(gpus: int) -> None:
+    """DeepSeek-V3, arXiv:2412.19437: 15,360 sequences of 4,096 tokens; a micro-batch a step is the least."""
+    run = training("llama-3.1-405b", "megatron", precision=TABLES.precisions["megatron"], seq_len=8192)
+    for way in found(run, np.array([gpus, 2 * gpus]), gpus=("h100-sxm5-80gb",)).options:
+        assert np.all((step_tokens(way) <= 62_914_560) | (np.asarray(way.accumulation) == 1))
+
+
+def test_more_gpus_than_the_batch_feeds_are_not_as_busy() -> None:
+    run = training("llama-3.1-405b", "megatron", precision=TABLES.precisions["megatron"], seq_len=8192)
+    rate = found(run, np.array([16_384, 98_304]), gpus=("h100-sxm5-80gb",)).tokens_per_s_per_gpu[0]
+    assert rate[1] < 0.9 * rate[0]
+
+
+def test_a_batch_of_ones_own_is_kept() -> None:
+    run = training("llama-2-7b", "torchtitan", seq_len=4096)
+    ways = found(run, 8192, gpus=("h100-sxm5-80gb",), accumulation=64).options
+    assert all(np.all(np.asarray(way.accumulation) == 64) for way in ways)

@@ -63,3 +63,13 @@ def test_layers_over_several_cards_give_one_user_no_speed() -> None:
 def test_a_band_borrowed_from_other_engines_is_called_so() -> None:
     found = speeds(engine="sglang", model="llama-3.1-8b", weight_format="bf16")
     assert any("band" in text for text in found.assumptions)
+
+
+@pytest.mark.parametrize("boards", [1, 3])
+def test_a_number_of_gpus_counts_boards_and_says_what_programs_see(boards: int) -> None:
+    frame = catalogue.gpus()
+    for gpu_id, row in frame.iterrows():
+        gpu = workload.pinned(str(gpu_id), boards)
+        assert gpu.devices == boards * row["devices_per_board"]
+        assert gpu.title.startswith(f"{boards} × ")
+        assert ("devices)" in gpu.title) == (row["devices_per_board"] > 1)

@@ -12,7 +12,16 @@ from calculators.memory import DOES_NOT_FIT, FITS, TIGHT
 from calculators.scenario import Scenario
 from calculators.training import MEMORY_PARTS, estimate, gpus_for_deadline
 from gpu_data.training import training_tables
-from pages.ui import catalogue, tracks, training_changes, training_load, training_tracks, words, workload
+from pages.ui import (
+    catalogue,
+    tracks,
+    training_changes,
+    training_load,
+    training_tracks,
+    training_views,
+    words,
+    workload,
+)
 from pages.ui.training_load import TrainingLoad
 
 
@@ -311,3 +320,23 @@ def test_every_catalogue_gpu_and_many_models_give_a_page_without_fault() -> None
             data = training_tracks.build(load(task=task, model=model, gpus=gpus, pre_release=True)).data
             for track in data["tracks"].values():
                 assert not any("nan" in text.lower().split() for row in track["more"] for text in row)
+
+
+def test_a_batch_beyond_every_published_one_is_said_in_the_verdict_and_the_notes() -> None:
+    """4 million tokens a step are usual, 200 million (one sequence of 4,096 on 49,152 GPUs) are not."""
+    usual = train(model="llama-2-7b", gpus=("h100-sxm5-80gb",), train_gpus=512)
+    wide = train(model="llama-2-7b", gpus=("h100-sxm5-80gb",), train_gpus=49_152)
+    for found, said in ((usual, False), (wide, True)):
+        track = training_tracks.build(found).data["tracks"]["users"]
+        assert ("more than any published run" in track["sentences"][track["index"]]) == said
+        notes = training_views.time_notes(found, found.runs(), deadline=False)
+        assert any(note.startswith("Steps of up to") for note in notes) == said
+
+
+@pytest.mark.parametrize(("gpu", "devices"), [("mi250x-128gb", 16), ("h100-sxm5-80gb", 0)])
+def test_gpus_are_counted_as_boards_in_the_verdict(gpu: str, devices: int) -> None:
+    found = train(model="llama-3.2-1b", gpus=(gpu,), train_gpus=8)
+    track = training_tracks.build(found).data["tracks"]["users"]
+    said = track["sentences"][track["index"]]
+    assert "8 × " in said
+    assert ("(16 devices)" in said) == bool(devices)

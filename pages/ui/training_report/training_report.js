@@ -25,7 +25,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 }
 
 // Rows of texts, the address of each row's source behind them; `numbers` names the columns of figures.
-function sourced(section, { title, note, titles, numbers, rows }) {
+function sourced(section, { title, note, titles, hints, numbers, rows }) {
   write(section.querySelector("h2"), title);
   write(section.querySelector(".soft"), note);
   const frame = section.querySelector(".rows");
@@ -35,6 +35,7 @@ function sourced(section, { title, note, titles, numbers, rows }) {
   const [head] = lines(table.tHead, 1, () => make("tr", table.tHead));
   lines(head, titles.length, () => make("th", head, { scope: "col" })).forEach((cell, k) => {
     write(cell, titles[k]);
+    if (cell.title !== (hints[k] ?? "")) cell.title = hints[k] ?? "";
     figure(cell, k);
   });
   const body = table.tBodies[0];
