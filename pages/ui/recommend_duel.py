@@ -230,22 +230,22 @@ def takes(told: Sequence[Verdict]) -> list[str]:
     """The verdicts in short sentences."""
     won: dict[str, list[str]] = {}
     less: dict[str, list[str]] = {}
+    doubts: dict[str, list[str]] = {}
     for one in told:
         if len(one.equal) == 1:
             won.setdefault(one.equal[0].name, []).append(one.name)
         if one.cheaper is not None:
             less.setdefault(one.cheaper.name, []).append(one.name)
+            doubts.setdefault(one.cheaper.name, []).extend(recommend_text.doubts(one.cheaper))
     said = [f"Take {name} to {words.listed(what, 7)}." for name, what in won.items()]
     said += [
         f"To {one.name}, {_names(one)} are tied on cost{_faster(one.equal)}."
         for one in told
         if len(one.equal) > 1
     ]
-    said += [
-        f"{name} would cost less to {words.listed(what, 7)}, but its memory is tight, no quote is of so many "
-        "together, nobody measured such a card, or its price is stale: the table says which."
-        for name, what in less.items()
-    ]
+    for name, what in less.items():
+        but = words.either(list(dict.fromkeys(doubts[name])))
+        said.append(f"{name} would cost less to {words.listed(what, 7)}, but {but}: the table says which.")
     nobody = [one.name for one in told if not one.equal]
     late = [one.name for one in told if not one.equal and one.others]
     nobody = [name for name in nobody if name not in late]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calculators.cost import Money
 from calculators.scenario import Scenario
 from gpu_data.models import model_ids
-from pages.ui import catalogue, cost_draw, cost_fields, link, state
+from pages.ui import catalogue, cost_draw, cost_fields, cost_text, link, state, told
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 from tests.pages.apps import opened as opened_page
 
@@ -195,3 +197,42 @@ def test_tokens_are_typed_in_billions_and_no_deadline_is_an_empty_box() -> None:
     assert people["fields"][0]["value"] == "0"
     assert {"users", "price", "buy", "lost"} <= set(cost_fields.live(Scenario()))
     assert {"tokens", "days"} <= set(cost_fields.live(train))
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "said"),
+    [
+        (76_446, 27_302, 1_090_000, "$76,446 ($27,302 to $1,090,000)"),
+        (1.5e6, 0.54e6, 3e6, "$1.5M ($0.54M to $3M)"),
+        (993, 993, 993, "$993"),
+        (50.0, 40.0, float("inf"), "$50.00 ($40.00 to more than is known)"),
+    ],
+    ids=str,
+)
+def test_a_band_is_told_in_the_unit_of_its_value(value: float, low: float, high: float, said: str) -> None:
+    assert cost_text.banded(Money(*(np.float64(one) for one in (value, low, high)))) == said
+
+
+def test_a_preset_says_what_else_it_replaces() -> None:
+    before = Scenario(model="llama-3.1-8b", gpus=("l4-24gb",))
+    text = told.also_changed(before, cost_fields.pressed("preset", "train"))
+    assert "the model is now Llama 2 7B" in text
+    assert "the pinned GPUs are now H100 SXM5 80GB, A100 SXM4 80GB" in text
+    assert told.also_changed(before, cost_fields.pressed("view", "tokens")) == ""
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_shown_as_chosen_while_its_fields_hold(name: str) -> None:
+    def chosen(s: Scenario) -> str:
+        return next(row["chosen"] for row in cost_fields.rows(s) if row["name"] == "preset")
+
+    s = Scenario(**cost_fields.pressed("preset", name))
+    assert chosen(s) == name
+    assert chosen(s.model_copy(update={"busy_share": 0.5})) == ""
+
+
+def test_a_number_that_is_not_taken_is_named_with_its_limit() -> None:
+    text = cost_fields.refusal(Scenario(), "concurrency", 5000.0)
+    assert "users at once" in text
+    assert "above the largest value, 1024" in text
+    assert cost_fields.refusal(Scenario(), "concurrency", 5.0) == ""
