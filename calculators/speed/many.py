@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calculators.speed.bands import Estimate, with_band
-from calculators.speed.latency import prompt_step
 from calculators.speed.rates import GpuRates
-from calculators.speed.serving import Server, closed_loop, decode_pass, request_seconds
+from calculators.speed.serving import Server, TokenTime, closed_loop, request_seconds, token_time
 from calculators.speed.step import ONE_GPU, Split, Step
 from calculators.speed.work import ModelWork
 from gpu_data.speed_schemas import SpeedBand, SpeedEngine
@@ -26,7 +25,8 @@ class ServingSpeed:
     tpot_s: time per output token; ttft_s: time to first token, waiting for room included; tokens_per_s: of
     one user while the answer is written; output_tokens_per_s: of all users; max_output_tokens_per_s: with as
     many as fit, whatever is asked for; users_at_most: how many that is; running: how many of the users asked
-    for run at once, the others wait. step: one decode step of those; prompt: one prompt read alone.
+    for run at once, the others wait. token: their time per token, whose decode step is `step`; prompt: one
+    prompt read alone.
     """
 
     tpot_s: Estimate
@@ -36,13 +36,18 @@ class ServingSpeed:
     max_output_tokens_per_s: Estimate
     users_at_most: Floats
     running: Floats
-    step: Step
+    token: TokenTime
     prompt: Step
 
     @property
+    def step(self) -> Step:
+        """One decode step of the users who run at once."""
+        return self.token.decode
+
+    @property
     def binds(self) -> NDArray[np.int8]:
-        """What holds decode back most, an index into `BINDS`."""
-        return self.step.binds
+        """What holds a user's tokens back most, prompts of others counted: an index into `BINDS`."""
+        return self.token.binds
 
     @property
     def prompt_binds(self) -> NDArray[np.int8]:
@@ -101,6 +106,6 @@ def serving_speed(
         max_output_tokens_per_s=with_band(best * fits, bands, engine.id, "throughput", "batch", rate=True),
         users_at_most=most * fits,
         running=running,
-        step=decode_pass(server, load.running),
-        prompt=prompt_step(work, rates, engine, prompt_tokens, split=split),
+        token=token_time(server, load.running),
+        prompt=server.prompt,
     )

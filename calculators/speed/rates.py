@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from calculators.formats import support
 from gpu_data.format_schemas import WeightFormat
 
 GIGA, TERA, GIB = 1e9, 1e12, 2**30
+MOST_FLOP_PER_CLOCK = (
+    8192.0  # of one processor, dense 16 bits (NVIDIA GB200: 152 SM x 2.062 GHz, 2,565 TFLOPS)
+)
 NODE_GPUS = 8.0  # GPUs that share a server: HGX, OAM and the usual PCIe servers
 Floats = NDArray[np.float64]
 Number = float | Floats
@@ -56,15 +59,19 @@ class SpeedRefused(ValueError):
         self.reason = reason
 
 
+_WORDS = ("computed_in", "assumptions")  # fields of GpuRates that are no numbers
+
+
 @dataclass(frozen=True)
 class GpuRates:
     """One GPU (or an array of them) as the speed functions see it.
 
     bandwidth: peak [byte/s]; compute: dense peak of the format computed in [FLOP/s]; attention: of 16 bits
-    [FLOP/s]; operand_bytes: of one number multiplied; sm_clock: processors x clock [1/s], NaN when unknown;
-    link: fast link, one direction [byte/s], NaN without one, and how many GPUs it joins (more talk over pcie
-    [byte/s]); unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in;
-    crossings: of the lanes by a byte for another GPU, 2 where it goes by the host's memory.
+    [FLOP/s]; operand_bytes: of one number multiplied; sm_clock: processors x clock [1/s]; link: fast link,
+    one direction [byte/s], NaN without one, and how many GPUs it joins (more talk over pcie [byte/s]);
+    unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in; crossings: of
+    the lanes by a byte for another GPU, 2 where it goes by the host's memory. All of one device: a board that
+    programs see as several GPUs gives each its part. assumptions: what the data sheet leaves open.
     """
 
     bandwidth: Number
@@ -78,15 +85,14 @@ class GpuRates:
     unpacked_bits: Number
     crossings: Number = 1.0
     computed_in: str | tuple[str, ...] = ""
+    assumptions: tuple[str, ...] = ()
 
     def column(self) -> GpuRates:
         """The same with a trailing axis, to broadcast against other axes."""
         changed = {
-            f.name: np.asarray(getattr(self, f.name))[..., None]
-            for f in fields(self)
-            if f.name != "computed_in"
+            f.name: np.asarray(getattr(self, f.name))[..., None] for f in fields(self) if f.name not in _WORDS
         }
-        return GpuRates(**changed, computed_in=self.computed_in)
+        return replace(self, **changed)
 
 
 def _number(spec: Mapping[str, object], column: str) -> float:
@@ -124,8 +130,8 @@ def bandwidth_bytes_per_s(spec: Mapping[str, object]) -> float:
 def _link(spec: Mapping[str, object]) -> tuple[float, float]:
     """(one direction of the fast link [byte/s], how many GPUs it joins); NaN and 0 without one.
 
-    Bridges join two cards, or as many as their name says; racks of NVL72 seventy-two; modules on one board
-    eight (HGX, OAM universal baseboards).
+    Bridges join two cards, or as many as their name says; racks of NVL72 seventy-two; nodes as many as they
+    have; modules on one board eight (HGX, OAM universal baseboards).
     """
     both = _number(spec, "interconnect_gb_per_s")
     name = _text(spec, "interconnect")
@@ -134,7 +140,7 @@ def _link(spec: Mapping[str, object]) -> tuple[float, float]:
     if "bridge" in name:
         said = re.findall(r"\b(\d+) GPUs", name)
         return both / 2 * GIGA, float(said[-1]) if said else 2.0
-    rack = re.search(r"NVL(\d+)", _text(spec, "form_factor"))
+    rack = re.search(r"NVL(\d+)", _text(spec, "form_factor")) or re.search(r"nodes of (\d+)", name)
     return both / 2 * GIGA, float(rack.group(1)) if rack else NODE_GPUS
 
 
@@ -145,6 +151,23 @@ def pcie_crossings(spec: Mapping[str, object]) -> float:
     catalogue's interconnect of RTX 4090, "P2P disabled").
     """
     return 2.0 if "GeForce" in _text(spec, "name") or "P2P disabled" in _text(spec, "interconnect") else 1.0
+
+
+def processors_hz(spec: Mapping[str, object]) -> tuple[float, str]:
+    """(processors x clock of a board [1/s], assumption).
+
+    Published; else inferred from cards of the same chip or architecture (`gpu_data.processors`). Where
+    nothing says anything, its 16-bit peak at the most that any card does per processor and clock: not
+    knowing a limit never makes a card faster.
+    """
+    name, own = _text(spec, "name"), _number(spec, "sms_or_cus") * _number(spec, "boost_clock_mhz") * 1e6
+    if own > 0:
+        return own, ""
+    inferred = _number(spec, "processor_ghz") * GIGA
+    if inferred > 0:
+        return inferred, f"{name}: processors or clock not published, inferred from the cards nearest to it"
+    peak = _first(spec, _SIXTEEN) * TERA
+    return peak / MOST_FLOP_PER_CLOCK, f"{name}: processors not known, as few as any card has for its peak"
 
 
 def gpu_rates(
@@ -174,18 +197,22 @@ def gpu_rates(
         raise SpeedRefused("gpu", f"no peak rate of {_text(spec, 'name')} is known")
     link, joined = _link(spec)
     generation = _number(spec, "pcie_gen")
+    devices = _first(spec, ("devices_per_board",))
+    devices = devices if devices == devices else 1.0
+    processors, assumed = processors_hz(spec)
     return GpuRates(
-        bandwidth=bandwidth,
-        compute=peak,
-        attention=sixteen,
+        bandwidth=bandwidth / devices,
+        compute=peak / devices,
+        attention=sixteen / devices,
         operand_bytes=OPERAND_BYTES[dtype],
-        sm_clock=_number(spec, "sms_or_cus") * _number(spec, "boost_clock_mhz") * 1e6,
-        link=link,
-        link_gpus=joined,
-        pcie=_PCIE_GB_PER_S.get(int(generation) if generation == generation else 4, 31.5) * GIGA,
+        sm_clock=processors / devices,
+        link=link / devices,
+        link_gpus=joined * devices,
+        pcie=_PCIE_GB_PER_S.get(int(generation) if generation == generation else 4, 31.5) * GIGA / devices,
         unpacked_bits=0.0 if native or fmt.kind == "plain" else _bits(fmt, arch),
         crossings=pcie_crossings(spec),
         computed_in=dtype,
+        assumptions=(assumed,) if assumed else (),
     )
 
 
@@ -205,9 +232,12 @@ def _native_dtype(fmt: WeightFormat, arch: Architecture | None) -> str:
 
 def stack(rates: Sequence[GpuRates]) -> GpuRates:
     """Several GPUs (or arrays of them) as one object whose arrays have one more axis in front, in order."""
-    names = [f.name for f in fields(GpuRates) if f.name != "computed_in"]
+    names = [f.name for f in fields(GpuRates) if f.name not in _WORDS]
     arrays = {name: np.array([getattr(r, name) for r in rates], dtype=np.float64) for name in names}
-    return GpuRates(**arrays, computed_in=tuple(str(r.computed_in) for r in rates))
+    assumed = dict.fromkeys(text for r in rates for text in r.assumptions)
+    return GpuRates(
+        **arrays, computed_in=tuple(str(r.computed_in) for r in rates), assumptions=tuple(assumed)
+    )
 
 
 _NONE = float("nan")
@@ -240,12 +270,11 @@ def effective_bandwidth(
 
     Each processor keeps a limited number of loads in flight, so it takes at most `bytes_per_sm_clock` bytes
     a clock (Little's law: bytes in flight / latency); GPUs with few processors for their bandwidth are held
-    by that. The two limits meet smoothly (6-norm). Unknown processors set no limit.
+    by that. The two limits meet smoothly (6-norm).
     """
     memory = share * np.asarray(bandwidth, dtype=np.float64)
     processors = bytes_per_sm_clock * np.asarray(sm_clock, dtype=np.float64)
-    ratio = np.nan_to_num(memory / processors, nan=0.0)
-    return memory / (1 + ratio**6) ** (1 / 6)
+    return memory / (1 + (memory / processors) ** 6) ** (1 / 6)
 
 
 def effective_compute(
@@ -258,5 +287,5 @@ def effective_compute(
     clock, the harder they are to fill. Operands of half the width halve that cost.
     """
     feed = flop_per_sm_clock * np.asarray(sm_clock, dtype=np.float64)
-    feeding = np.nan_to_num(np.asarray(operand_bytes, dtype=np.float64) / 2 / feed, nan=0.0)
+    feeding = np.asarray(operand_bytes, dtype=np.float64) / 2 / feed
     return 1 / (1 / (share * np.asarray(peak, dtype=np.float64)) + feeding)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calculators.speed.latency import prompt_step, time_to_first_token
 from calculators.speed.rates import GpuRates
-from calculators.speed.step import ONE_GPU, Split, Step, step_seconds
+from calculators.speed.step import ONE_GPU, Causes, Split, Step, most_of, step_seconds
 from calculators.speed.work import ModelWork
 from gpu_data.speed_schemas import SpeedEngine
 
@@ -65,10 +65,14 @@ class Server:
         return np.asarray(self.prompt_tokens, dtype=np.float64) + np.asarray(self.output_tokens) / 2
 
     @cached_property
+    def prompt(self) -> Step:
+        """Reading one prompt (no cost per request)."""
+        return prompt_step(self.work, self.rates, self.engine, self.prompt_tokens, 1.0, self.split)
+
+    @cached_property
     def prompt_seconds(self) -> Floats:
-        """Engine time that reading one prompt takes among others (no cost per request)."""
-        step = prompt_step(self.work, self.rates, self.engine, self.prompt_tokens, 1.0, self.split)
-        return step.total
+        """Engine time that reading one prompt takes among others."""
+        return self.prompt.total
 
     @cached_property
     def queued_prompt_seconds(self) -> Floats:
@@ -128,6 +132,70 @@ def decode_pass(server: Server, running: ArrayLike) -> Step:
     )
 
 
+@dataclass(frozen=True)
+class TokenTime:
+    """The time between two tokens of one user, by cause.
+
+    decode: the step that writes them; prompts_s: on top for the prompts of others who come and go meanwhile,
+    in steps of their own or in the same ones; causes: of both together; waits: the GPU waits
+    for the engine, so that a faster one changes nothing.
+    """
+
+    decode: Step
+    prompts_s: Floats
+    causes: Causes
+    waits: NDArray[np.bool_]
+
+    @property
+    def total(self) -> Floats:
+        """Seconds from one token to the next."""
+        return self.decode.total + self.prompts_s
+
+    @property
+    def binds(self) -> NDArray[np.int8]:
+        """What holds it back most, an index into BINDS."""
+        return most_of(self.causes, self.waits)
+
+
+def token_time(server: Server, running: ArrayLike) -> TokenTime:
+    """Time per token while `running` sequences are answered and each that ends is replaced by the next.
+
+    The same as `request_seconds` gives, less the own prompt of one that runs alone.
+    """
+    n = np.maximum(np.asarray(running, dtype=np.float64), 1.0)
+    decode = decode_pass(server, n)
+    share = np.where(n > 1, server.group(n) / np.asarray(server.output_tokens, dtype=np.float64), 0.0)
+    apart = share * server.prompt_seconds
+    causes = tuple(a + share * b for a, b in zip(decode.causes, server.prompt.causes, strict=True))
+    waits = (np.asarray(decode.waiting) > 0) & (decode.total >= apart)
+    if not server.engine.mixes_prefill:
+        return TokenTime(decode, apart, causes, waits)
+    mixed = _mixed_step(server, n)
+    shared = (n > 1) & (mixed.total < decode.total + apart)
+    return TokenTime(
+        decode,
+        np.where(shared, mixed.total - decode.total, apart),
+        tuple(np.where(shared, a, b) for a, b in zip(mixed.causes, causes, strict=True)),
+        np.where(shared, np.asarray(mixed.waiting) > 0, waits),
+    )
+
+
+def _mixed_step(server: Server, running: ArrayLike) -> Step:
+    """A step that decodes and reads its share of the prompts of those who follow."""
+    group = server.group(running)
+    return step_seconds(
+        server.work,
+        server.rates,
+        server.engine,
+        group,
+        server.context,
+        group / np.asarray(server.output_tokens, dtype=np.float64),
+        server.prompt_tokens,
+        server.split,
+        server.streamed,
+    )
+
+
 def request_seconds(server: Server, running: ArrayLike) -> Floats:
     """Engine seconds a request costs in a steady state with `running` sequences; its inverse is the rate.
 
@@ -139,20 +207,8 @@ def request_seconds(server: Server, running: ArrayLike) -> Floats:
     separate = output * decode_seconds(server, n) / n + server.prompt_seconds / server.stages
     if not server.engine.mixes_prefill:
         return separate
-    group = server.group(n)
-    mixed = step_seconds(
-        server.work,
-        server.rates,
-        server.engine,
-        group,
-        server.context,
-        group / output,
-        server.prompt_tokens,
-        server.split,
-        server.streamed,
-    )
     # One sequence alone has nothing to share its steps with.
-    return np.where(n > 1, np.minimum(output * mixed.total / n, separate), separate)
+    return np.where(n > 1, np.minimum(output * _mixed_step(server, n).total / n, separate), separate)
 
 
 def static_batch(server: Server, batch: ArrayLike) -> Load:

@@ -22,6 +22,7 @@ from calculators.speed.work import (
 from gpu_data.speed_schemas import SpeedConstants, SpeedEngine
 
 Floats = NDArray[np.float64]
+Causes = tuple[Floats, ...]  # seconds by cause, in the order of BINDS
 
 ACTIVATION_BYTES = 2  # the residual stream crosses the link in 16 bits
 PCIE_4_BYTES_PER_S = 31.5e9  # of 16 lanes, to which the PCIe latency refers
@@ -103,22 +104,35 @@ class Step:
         return self.kernels + self.communication + self.fixed
 
     @property
-    def binds(self) -> NDArray[np.int8]:
-        """Which cause holds the step back most, an index into BINDS.
+    def causes(self) -> Causes:
+        """Seconds by cause, in the order of BINDS; they add up to the total.
 
-        Where the GPU waits for the engine a faster one changes nothing, so the fixed cost binds there.
+        Of matrices, routed experts and attention each counts with what takes longer: reading or computing.
         """
-        larger_moving = self.moving >= self.computing
-        causes = np.stack(
-            np.broadcast_arrays(
-                np.where(larger_moving, self.kernels, 0.0),
-                np.where(larger_moving, 0.0, self.kernels),
-                self.communication,
-                self.fixed,
-            )
+        pairs = (
+            (self.read_weights, self.multiply),
+            (self.read_experts, self.multiply_experts),
+            (self.read_cache, self.attend),
         )
-        most = np.argmax(causes, axis=0)
-        return np.where(np.asarray(self.waiting) > 0, FIXED, most).astype(np.int8)
+        moving, computing = np.asarray(self.unpack, dtype=np.float64), np.zeros(())
+        for read, compute in pairs:
+            moving = moving + np.where(read >= compute, read, 0.0)
+            computing = computing + np.where(read >= compute, 0.0, compute)
+        return moving, computing, self.communication, self.fixed
+
+    @property
+    def binds(self) -> NDArray[np.int8]:
+        """Which cause holds the step back most, an index into BINDS."""
+        return most_of(self.causes, np.asarray(self.waiting) > 0)
+
+
+def most_of(causes: Causes, waits: ArrayLike) -> NDArray[np.int8]:
+    """The largest cause, an index into BINDS.
+
+    Where the GPU waits for the engine a faster one changes nothing, so the fixed cost binds there.
+    """
+    most = np.argmax(np.stack(np.broadcast_arrays(*causes)), axis=0)
+    return np.where(waits, FIXED, most).astype(np.int8)
 
 
 def bandwidth(rates: GpuRates, constants: SpeedConstants) -> Floats:

@@ -102,7 +102,8 @@ def speeds(
         room.step_tokens,
         float(streamed),
     )
-    return Speeds(chosen, speed, split, fleet, tuple(refused), engine, _assumptions(engine, speed))
+    notes = (*_assumptions(engine, speed), *fleet.assumptions)
+    return Speeds(chosen, speed, split, fleet, tuple(refused), engine, notes)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from calculators.speed import BINDS, GpuRates, Split, Step
+from calculators.scenario import Scenario
+from calculators.speed import BINDS, GpuRates, ServingSpeed, Split, Step
 from calculators.speed.bands import Estimate
 from calculators.speed.explain import SpeedTerm, decode_terms, prompt_terms
+from gpu_data.speed_schemas import SpeedEngine
 from pages.ui import speed_load, words, workload
 from pages.ui.compare_text import DASH
 
 TITLES: Final = ("GPU", "Each user", "All users", "First token after", "Held back by", "At most")
+MUCH = 0.25  # of a user's time per token: said beside what holds it back
 HELD: Final = {
     "moving": "memory bandwidth",
     "computing": "computing",
@@ -58,7 +61,9 @@ def speed_rows(
                 f"{_figure(speed.tokens_per_s, i)} tokens/s",
                 f"{_figure(speed.output_tokens_per_s, i)} tokens/s",
                 _time(speed.ttft_s, i),
-                HELD[BINDS[int(speed.binds[i])]] + _waiting(s.concurrency, float(speed.running[i])),
+                HELD[BINDS[int(speed.binds[i])]]
+                + _prompts(speed, i)
+                + _waiting(s.concurrency, float(speed.running[i])),
                 f"{_figure(speed.max_output_tokens_per_s, i)} tokens/s, {words.count(most, 'user')}",
             )
         )
@@ -93,9 +98,11 @@ def term_rows(
     group = max(running / stages, 1.0)
     step, prompt = one_step(found.speed.step, chosen), one_step(found.speed.prompt, chosen)
     context = s.prompt_tokens + s.output_tokens / 2
+    others = float(_at(found.speed.token.prompts_s, chosen))
     rows = [
         *_lines("Decode: ", decode_terms(work, rates, engine, group, context, split, step)),
         _sum("Decode step", step),
+        *_per_token(found.engine, float(step.total), others, group, s),
         *_lines("Prompt: ", prompt_terms(work, rates, engine, s.prompt_tokens, split, prompt)),
         _sum("Prompt read", prompt),
     ]
@@ -104,6 +111,23 @@ def term_rows(
         f"context of {context:,.0f} tokens, and one prompt of {s.prompt_tokens:,} read alone."
     )
     return caption, titles, rows, ()
+
+
+def _per_token(
+    engine: SpeedEngine, step_s: float, others_s: float, group: float, s: Scenario
+) -> list[tuple[str, ...]]:
+    """What a user waits for from token to token: the step, and the prompts of those who come meanwhile."""
+    total = "Time per token", f"{(step_s + others_s) * 1e3:,.3f}"
+    step, others = f"{step_s * 1e3:,.3f}", f"{others_s * 1e3:,.3f}"
+    if others_s <= 0:
+        return [(*total, "decode step", step, "sum")]
+    how = "read in the same steps" if engine.mixes_prefill else "read between the steps"
+    prompts = f"{group:,.0f} prompts of {s.prompt_tokens:,} tokens every {s.output_tokens:,} steps, {how}"
+    return [
+        ("Prompts of other users", others, "sequences ÷ answer length × prompt", prompts,
+         "every answer that ends makes room for a next prompt"),
+        (*total, "decode step + prompts of other users", f"{step} + {others}", "sum"),
+    ]  # fmt: skip
 
 
 TOTAL: Final = (
@@ -145,7 +169,8 @@ def _at(values: Any, i: int) -> Any:
 
 def one_gpu(rates: GpuRates, i: int) -> GpuRates:
     """One GPU of several."""
-    changed = {f.name: _at(getattr(rates, f.name), i) for f in fields(rates) if f.name != "computed_in"}
+    words_of = ("computed_in", "assumptions")
+    changed = {f.name: _at(getattr(rates, f.name), i) for f in fields(rates) if f.name not in words_of}
     return replace(rates, **changed, computed_in=rates.computed_in[i])
 
 
@@ -173,6 +198,12 @@ def _time(estimate: Estimate, i: int) -> str:
     factor, unit = (1e3, "ms") if estimate.value[i] < 1 else (1.0, "s")
     parts = [_number(float(values[i]) * factor) for values in (estimate.value, estimate.low, estimate.high)]
     return f"{parts[0]} ({parts[1]} to {parts[2]}) {unit}"
+
+
+def _prompts(speed: ServingSpeed, i: int) -> str:
+    """How much of a user's time per token goes to the prompts of others, where it is much."""
+    share = float(_at(speed.token.prompts_s, i)) / float(_at(speed.token.total, i))
+    return f"; {100 * share:.0f} % of the time goes to prompts of others" if share >= MUCH else ""
 
 
 def _waiting(users: int, running: float) -> str:

@@ -34,7 +34,7 @@ from calculators.speed import (
 from calculators.speed.bands import multiples, with_band
 from calculators.speed.latency import pipeline_speedup
 from calculators.speed.rates import bandwidth_bytes_per_s, effective_bandwidth, effective_compute
-from calculators.speed.step import all_reduce_seconds
+from calculators.speed.step import all_reduce_seconds, bandwidth, matmul_rate
 from gpu_data import spec_frame
 from gpu_data.formats import kv_format, weight_format
 from gpu_data.models import model_config
@@ -130,6 +130,7 @@ def test_bridged_cards_use_pcie_beyond_a_pair() -> None:
         pytest.param("h100-sxm5-80gb", 8, id="HGX-H100-8-GPU"),
         pytest.param("mi300x-192gb", 8, id="Instinct-MI300X-platform-8-OAM"),
         pytest.param("gb200-186gb", 72, id="GB200-NVL72"),
+        pytest.param("gh200-96gb", 4, id="Alps-quad-GH200-node"),
         pytest.param("h200-nvl-141gb", 4, id="H200-NVL-bridge-of-4"),
         pytest.param("rtx-a6000-48gb", 2, id="NVLink-bridge"),
         pytest.param("rtx-4090-24gb", 0, id="PCIe-only"),
@@ -414,3 +415,59 @@ def test_every_engine_has_bands_for_what_a_page_shows(engine_id: str) -> None:
     if engine_id != "llama.cpp":
         for quantity in ("throughput", "ttft", "tpot"):
             assert with_band(1.0, speed_bands(), engine_id, quantity, "batch").band is not None
+
+
+def _share_of_peak(gpu_id: str, fmt: str) -> float:
+    rates, constants = rates_of(gpu_id, fmt), speed_engine("vllm").constants
+    return float(matmul_rate(rates, constants) / rates.compute)
+
+
+@pytest.mark.parametrize("fmt", ["bf16", "awq-int4"])
+@pytest.mark.parametrize(
+    ("unnamed", "twin"),
+    [
+        pytest.param("gh200-96gb", "h100-sxm5-80gb", id="GH100-without-clock"),
+        pytest.param("h800-sxm5-80gb", "h100-sxm5-80gb", id="GH100-cut-link"),
+        pytest.param("gb300-288gb", "b300-sxm-288gb", id="GB110-superchip"),
+        pytest.param("gb200-186gb", "b200-sxm-180gb", id="GB100-superchip"),
+        pytest.param("a16-4x16gb", "a2-16gb", id="GA107-four-on-a-board"),
+    ],
+)
+def test_the_same_chip_gets_the_same_share_of_its_peak(unnamed: str, twin: str, fmt: str) -> None:
+    assert _share_of_peak(unnamed, fmt) == pytest.approx(_share_of_peak(twin, fmt), rel=0.03)
+
+
+def test_not_knowing_the_processors_never_makes_a_card_faster() -> None:
+    """Cards without published processors get no larger share of their peak than the best of their kind."""
+    frame, constants = spec_frame(), speed_engine("vllm").constants
+    able = frame["dense_fp16_tflops"].notna() & frame["bandwidth_gb_per_s"].notna()
+    unknown = frame.index[able & (frame["sms_or_cus"].isna() | frame["boost_clock_mhz"].isna())]
+    best: dict[str, float] = {}
+    for gpu in frame.index[able].difference(unknown):
+        kind = str(frame.at[gpu, "architecture"])
+        best[kind] = max(best.get(kind, 0.0), _share_of_peak(gpu, "fp16"))
+    assert len(unknown) > 5
+    for gpu in unknown:
+        counted = frame["sms_or_cus"].notna()[gpu]  # a peak cut for export is easy to reach
+        most = (
+            max(best.values())
+            if counted
+            else best.get(str(frame.at[gpu, "architecture"]), max(best.values()))
+        )
+        assert _share_of_peak(gpu, "fp16") <= most * 1.001, gpu
+        rates = rates_of(gpu, "fp16")
+        assert 0 < float(bandwidth(rates, constants)) < rates.bandwidth
+        assert any("inferred" in text for text in rates.assumptions), gpu
+    bare = {k: v for k, v in spec("h100-sxm5-80gb").items() if k not in ("sms_or_cus", "processor_ghz")}
+    rates = gpu_rates(bare, weight_format("bf16"))
+    assert matmul_rate(rates, constants) < matmul_rate(rates_of("h100-sxm5-80gb"), constants)
+
+
+@pytest.mark.parametrize(
+    ("gpu_id", "devices"), [("mi250x-128gb", 2), ("mi250-128gb", 2), ("a16-4x16gb", 4)], ids=str
+)
+def test_a_device_of_a_board_has_its_part_of_the_board(gpu_id: str, devices: int) -> None:
+    """AMD CDNA 2 white paper: two GCDs of 1.6 TB/s; NVIDIA A16 data sheet: 4 x 200 GB/s."""
+    row, rates = spec_frame().loc[gpu_id], rates_of(gpu_id, "fp16")
+    assert rates.bandwidth * devices <= row["bandwidth_gb_per_s"] * 1e9
+    assert rates.compute * devices == pytest.approx(row["dense_fp16_tflops"] * 1e12)

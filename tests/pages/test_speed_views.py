@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from calculators.scenario import Scenario
@@ -39,6 +40,49 @@ def test_addends_make_up_the_step_they_explain(fields: dict[str, Any]) -> None:
         found += max(ms.pop("experts read", 0.0), ms.pop("experts multiplied", 0.0))
         found += max(ms.pop("cache read", 0.0), ms.pop("attention computed", 0.0))
         assert found + sum(ms.values()) == pytest.approx(whole, abs=0.02, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"model": "llama-3.3-70b", "weight_format": "awq-int4", "gpus": ("a100-sxm4-80gb",), "gpu_count": 2,
+         "concurrency": 32, "prompt_tokens": 4096, "output_tokens": 256, "max_model_len": 8192},
+        {"engine": "sglang", "model": "deepseek-v3", "weight_format": "fp8", "gpu_count": 16,
+         "concurrency": 64},
+        {"engine": "llama.cpp", "weight_format": "gguf-q4_k_m", "gpu_count": 2, "concurrency": 8},
+        {"engine": "tensorrt-llm", "model": "llama-3.1-8b", "weight_format": "fp8", "concurrency": 64},
+        {"model": "llama-3.1-8b", "split": "pp2", "gpu_count": 2, "concurrency": 16},
+    ],
+    ids=["one-user", "70B-AWQ-long-prompts", "sglang-16-GPUs", "llama.cpp-two-cards", "tensorrt", "pipeline"],
+)  # fmt: skip
+def test_parts_make_up_the_figure_of_the_table(fields: dict[str, Any]) -> None:
+    """Decode step and prompts of others are the time per token whose inverse the table of speeds shows."""
+    found = speed_load.speeds(load(**fields))
+    assert not isinstance(found, str)
+    i = next(i for i, why in enumerate(found.refused) if why is None)
+    _, _, rows, _ = speed_views.term_rows(load(**fields))
+    ms = {row[0]: float(row[1].replace(",", "")) for row in rows}
+    parts = ms["Decode step"] + ms.get("Prompts of other users", 0.0)
+    assert ms["Time per token"] == pytest.approx(parts, abs=0.002)
+    assert 1e3 / ms["Time per token"] == pytest.approx(found.speed.tokens_per_s.value[i], rel=1e-3)
+    causes = sum(
+        float(np.asarray(part).reshape(-1)[i if np.size(part) > 1 else 0])
+        for part in found.speed.token.causes
+    )
+    assert causes * 1e3 == pytest.approx(parts, abs=0.002)
+    running = found.speed.running[i]
+    assert ("Prompts of other users" in ms) == (running > 1)
+
+
+def test_what_holds_back_is_the_largest_part() -> None:
+    """Two A100 and 32 users of a 70B in AWQ: matrices take longer than weights and cache together do."""
+    fields = {"model": "llama-3.3-70b", "weight_format": "awq-int4", "gpus": ("a100-sxm4-80gb",)}
+    busy = load(gpu_count=2, concurrency=32, prompt_tokens=4096, max_model_len=8192, **fields)
+    alone = load(gpu_count=2, concurrency=1, prompt_tokens=4096, max_model_len=8192, **fields)
+    assert speed_views.speed_rows(busy).rows[0][4].startswith("computing")
+    assert "prompts of others" in speed_views.speed_rows(busy).rows[0][4]
+    assert speed_views.speed_rows(alone).rows[0][4] == "memory bandwidth"
 
 
 def test_the_numbers_put_in_give_the_weights_time() -> None:
