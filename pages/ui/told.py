@@ -34,10 +34,11 @@ def also_changed(before: Scenario, fields: Mapping[str, Any]) -> str:
     """What a preset replaces that stands elsewhere on the page: the model, the pinned GPUs, typed configs."""
     said = []
     model = fields.get("model", before.model)
+    name = catalogue.model_names()[model].partition(" · ")[0]
     if before.config_json and not fields.get("config_json", before.config_json):
-        said.append(f"your pasted config gives way to {catalogue.model_names()[model]}")
+        said.append(f"your pasted config gives way to {name}")
     elif model != before.model:
-        said.append(f"the model is now {catalogue.model_names()[model]}")
+        said.append(f"the model is now {name}")
     gpus = tuple(fields.get("gpus", before.gpus))
     if gpus != before.gpus:
         said.append(f"the pinned GPUs are now {words.listed([catalogue.gpu_name(gpu) for gpu in gpus], 8)}")
