@@ -85,7 +85,10 @@ def _purpose(pressed: Any) -> None:
         fields["cost_ceiling"] = None
         of = recommend_text.money_of(before)
         said.append(f"the ceiling of {cost_text.usd(before.cost_ceiling)}{of} is taken off")
-    if kept := recommend_fields.limits_words(after.model_copy(update=fields)):
+    kept = recommend_fields.limits_words(after.model_copy(update=fields))
+    if after.task == "serve" and after.engine != Scenario.model_fields["engine"].default:
+        kept.append(f"engine {catalogue.engines()[after.engine].label}")
+    if kept:
         said.append(f"still asked for: {words.listed(kept, 9)}")
     text = "; ".join(said)
     told.keep(f"{text[:1].upper()}{text[1:]}." if text else "")

@@ -230,7 +230,7 @@ def test_another_purpose_takes_off_the_ceiling_of_another_unit_and_says_what_sta
     said: list[str] = []
     monkeypatch.setattr(state, "put", lambda **fields: put.update(fields))
     monkeypatch.setattr(told, "keep", said.append)
-    before = Scenario(cost_ceiling=5000.0, max_gpus=1, need_mig=True, concurrency=20)
+    before = Scenario(cost_ceiling=5000.0, max_gpus=1, need_mig=True, concurrency=20, engine="llama.cpp")
     monkeypatch.setattr(state, "last", lambda: before)
     recommend_draw._purpose({"id": "qlora"})
     assert put["cost_ceiling"] is None
@@ -240,6 +240,7 @@ def test_another_purpose_takes_off_the_ceiling_of_another_unit_and_says_what_sta
     put.clear()
     recommend_draw._purpose({"id": "one"})
     assert "cost_ceiling" not in put, "still dollars a month"
+    assert "engine llama.cpp" in said[-1]
 
 
 def test_who_buys_states_a_budget_in_purchase_dollars() -> None:
