@@ -147,6 +147,11 @@ def _csv(quantity: Quantity | None) -> bytes:
     from gpu_data.accuracy import accuracy_frame
 
     frame = accuracy_frame() if quantity is None else views.rows_of(quantity)
+    for name in frame.select_dtypes(exclude="number"):
+        # a spreadsheet would take these for formulas
+        frame = frame.assign(
+            **{name: frame[name].astype("string").str.replace(r"^(?=[=+@-])", "'", regex=True)}
+        )
     return b"\xef\xbb\xbf" + frame.to_csv(index=False).encode()
 
 

@@ -415,10 +415,8 @@ def worst(quantity: Quantity) -> pd.DataFrame:
             "Our estimate was": [off(float(e)) for e in floats(rows["error_pct"])],
             "Predicted": floats(rows["shown"]),
             "Measured": floats(rows["measured"]),
+            REASON_COLUMN: [_reason(row) for row in rows.astype(object).to_dict("records")],
             **{TABLE_COLUMNS[c]: rows[c] for c in ("gpu", "n_gpus", "engine", "model", "format")},
-            "Reason, or what the source says": [
-                _reason(row) for row in rows.astype(object).to_dict("records")
-            ],
             "Source": links(rows),
         }
     )

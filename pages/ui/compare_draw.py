@@ -18,7 +18,8 @@ from pages.ui.folded import folded
 from pages.ui.sheets import Column, sheet
 
 BOARD_KEY = "compare-board"
-PRESSED_KEY = "_compare_pressed"  # (GPU, column or None for its name)
+PRESSED_KEY = "_compare_pressed"  # (GPU, column)
+NAME_ID = "name"
 HOW_TO_ASK = "Press a cell to see where its number is from, or a card's name for every source of that card."
 
 
@@ -125,23 +126,23 @@ def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> Non
     relative = choice.baseline is not None
     styles = [compare_table.number_format(column, relative) for column in columns]
     ids = [str(i) for i in choice.rows.index]
-    titles = [None, *(column.id for column in columns)]
-    gpu, wanted = st.session_state.get(PRESSED_KEY) or (None, None)
+    titles = [NAME_ID, *(column.id for column in columns)]
+    gpu, wanted = st.session_state.get(PRESSED_KEY) or ("", "")
     chosen = (ids.index(gpu), titles.index(wanted)) if gpu in ids and wanted in titles else None
 
-    def press(cell: dict[str, int]) -> None:
-        st.session_state[PRESSED_KEY] = (ids[cell["row"]], titles[cell["column"]])
+    def press(cell: dict[str, str]) -> None:
+        st.session_state[PRESSED_KEY] = (str(cell["row"]), str(cell["column"]))
 
     def act(button: str) -> None:
         match button:
             case "pin" | "unpin":
-                _pin(str(gpu), button == "unpin")
+                _pin(gpu, button == "unpin")
             case "absolute":
                 state.put(baseline="")
             case "baseline":
                 state.put(baseline=gpu)
 
-    parts = [board.text(_filter_line(choice, filters), look="small")]
+    parts = [board.text(_filter_line(choice, filters), HOW_TO_ASK, look="small")]
     if relative:
         parts.append(board.text(_relative_line(choice, columns, frame), look="small"))
     if ids:
@@ -154,18 +155,16 @@ def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> Non
                 f"Specifications of {len(ids)} cards",
                 frame,
                 [Column(compare_table.NAME, help="★ pinned"), *described],
-                pressed=True,
+                ids=(ids, titles),
                 chosen=chosen,
             )
         )
-    if chosen is None:
-        parts.append(board.text(HOW_TO_ASK, look="small"))
-    elif wanted is None:
-        first, *rest = _card_sources(str(gpu))
-        parts += [first, _actions(choice, str(gpu)), *rest]
-    else:
+    if chosen is not None and wanted == NAME_ID:
+        first, *rest = _card_sources(gpu)
+        parts += [first, _actions(choice, gpu), *rest]
+    elif chosen is not None:
         column = next(column for column in columns if column.id == wanted)
-        parts += [*_cell_sources(str(gpu), column), _actions(choice, str(gpu))]
+        parts += [*_cell_sources(gpu, column), _actions(choice, gpu)]
     board.draw(BOARD_KEY, [*parts, *_nothing_left(choice)], {"cell": press, "button": act})
 
 

@@ -49,19 +49,22 @@ def sheet(
     frame: pd.DataFrame,
     columns: Sequence[Column],
     *,
-    pressed: bool = False,
+    ids: tuple[Sequence[str], Sequence[str]] | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """A frame as a part of a board, a Column for each of its columns in order; the first names the row.
 
-    `pressed`: cells can be pressed; `chosen` is the one that was, (row, column).
+    `ids` of its rows and columns: cells can be pressed, and a press tells what was on the screen by them;
+    `chosen` is the place of the one that was, (row, column).
     """
     return {
         "kind": "sheet",
         "id": key,
         "label": label,
         "count": len(frame),
-        "pressed": pressed,
+        "pressed": ids is not None,
+        "rowIds": ids and list(ids[0]),
+        "columnIds": ids and list(ids[1]),
         "chosen": chosen,
         "columns": [_column(column, frame.iloc[:, place]) for place, column in enumerate(columns)],
     }

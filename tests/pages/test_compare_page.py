@@ -120,3 +120,19 @@ def test_every_group_of_columns_and_class_of_card_can_be_asked_for() -> None:
     app = opened(cols="memory.notes", form=".".join(FORMS))
     groups = {c["group"] for c in parts(app, "sheet")[0]["columns"] if c["group"]}
     assert groups == {"Memory", "Notes"}
+
+
+def test_a_press_tells_the_card_and_the_column_by_their_ids() -> None:
+    """A table may have changed while the press was on its way: places would name another card."""
+    (sheet,) = parts(opened(only="1"), "sheet")
+    assert sheet["rowIds"][:2] == ["h100-sxm5-80gb", "a100-sxm4-80gb"]
+    assert len(sheet["rowIds"]) == sheet["count"]
+    assert len(sheet["columnIds"]) == len(sheet["columns"])
+    assert (
+        sheet["columnIds"][
+            sheet["columns"].index(
+                next(c for c in sheet["columns"] if c["title"] == "Memory bandwidth (GB/s)")
+            )
+        ]
+        == "bandwidth_gb_per_s"
+    )

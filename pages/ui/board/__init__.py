@@ -89,7 +89,7 @@ def buttons(*pressed: tuple[str, str]) -> Part:
 def draw(key: str, parts: Sequence[Part], pressed: Mapping[str, Callable[[Any], None]] | None = None) -> None:
     """Mount the board.
 
-    `pressed` says what happens when a cell of a sheet ("cell", {sheet, row, column}) or a button ("button",
+    `pressed` says what happens when a cell of a sheet ("cell", {sheet, row, column} by their ids) or a button ("button",
     its id) is pressed.
     """
     pressed = pressed or {}

@@ -64,9 +64,21 @@ function parts(box, list, tell) {
   });
 }
 
+// What a press asked for stands under its sheet, which may be below the edge of the window.
+function follow(box) {
+  for (const { node, kept } of memory.get(box).values()) {
+    const answer = node.nextElementSibling;
+    if (!kept.asked || !answer) continue;
+    kept.asked = false;
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    answer.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+  }
+}
+
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".board");
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
   palette.slice(0, 8).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
   parts(root, data.parts, setTriggerValue);
+  follow(root);
 }

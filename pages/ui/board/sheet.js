@@ -37,7 +37,7 @@ function saved({ columns, id }, order) {
   // a cell that a spreadsheet would take for a formula is kept as text
   const quoted = (text) => `"${(/^[=+@\t\r-]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
   const cell = (column, row) => (column.numbers ? String(column.numbers[row] ?? "") : quoted(cellText(column, row) ?? ""));
-  const titles = columns.map(({ title, group }) => quoted(group ? `${group}: ${title}` : title));
+  const titles = columns.map(({ title, group, format }) => quoted(`${group ? `${group}: ` : ""}${title}${format?.[4] ?? ""}`));
   const text = [titles, ...order.map((row) => columns.map((column) => cell(column, row)))].map((line) => line.join(",")).join("\r\n");
   const place = document.createElement("a");
   place.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
@@ -195,11 +195,12 @@ function walkable(kept, head) {
     if (!cell || target.closest("a")) return;
     const [i, k] = placeOf(cell);
     kept.tab([i, k]);
-    kept.tell("cell", { sheet: kept.data.id, row: kept.lines[i].row, column: k });
+    kept.asked = true;
+    kept.tell("cell", { sheet: kept.data.id, row: kept.data.rowIds[kept.lines[i].row], column: kept.data.columnIds[k] });
   };
   kept.body.onkeydown = (event) => {
     const cell = event.target.closest("td, th");
-    if (!cell || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!cell || event.target.closest("a") || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = STEPS[event.key];
     if (!step && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();

@@ -9,6 +9,7 @@ function holds(input, value, changed) {
   input.onchange = () => {
     delete input.dataset.told;
     changed();
+    if (!input.value && !input.placeholder) input.value = value; // emptied: Python goes on with what it holds
   };
 }
 

@@ -48,6 +48,7 @@ function fields(set, { legend, fields }, tell) {
     input.onchange = () => {
       delete input.dataset.told;
       tell(field, input.value);
+      if (!input.value && !input.placeholder) input.value = value; // emptied: Python goes on with what it holds
     };
   });
 }
