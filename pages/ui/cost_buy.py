@@ -25,10 +25,17 @@ def used_hours_per_month(s: Scenario, option: Option) -> float:
 
 
 def _your_use(s: Scenario, option: Option, break_even: float) -> str:
-    """When buying pays at the scenario's own use."""
+    """When buying pays at the scenario's own use; both ways of renting a server that is not always in use."""
     used = used_hours_per_month(s, option)
     if s.task == "train":
         return "buy for one run" if used >= break_even else f"{used:,.0f} hours: rent"
+    if s.task == "serve" and s.busy_share < 1:
+        always, by_hour = (_pays_back(s, break_even, used * share) for share in (1.0, s.busy_share))
+        return f"rented all day: {always}; by the hour in use: {by_hour}"
+    return _pays_back(s, break_even, used)
+
+
+def _pays_back(s: Scenario, break_even: float, used: float) -> str:
     months = break_even / used if used else float("inf")
     if months > 12 * s.own_years:
         return f"{used:,.3g} hours a month: rent"

@@ -345,3 +345,14 @@ def test_who_rents_only_in_the_hours_in_use_is_told_so() -> None:
     assert "rented day and night, take 35,040" in always
     assert "Buy it if you would rent it day and night (35,040 hours)" in seldom
     assert seldom.endswith("rent it if you pay only for the 10 % of the hours in use (3,504).")
+
+
+def test_a_server_seldom_in_use_is_told_both_ways_of_renting() -> None:
+    said = [row.cells[2] for row in cost_buy.rows(costs(Scenario(busy_share=0.05), TODAY)) if row.cells[2]]
+    assert said
+    for text in said:
+        always, by_hour = text.removeprefix("rented all day: ").split("; by the hour in use: ")
+        assert "pays back" in always or "rent" in always
+        assert by_hour.startswith("36.5 hours a month: rent")
+    always = [row.cells[2] for row in cost_buy.rows(costs(Scenario(), TODAY)) if row.cells[2]]
+    assert all("by the hour" not in text for text in always)
