@@ -89,8 +89,8 @@ def buttons(*pressed: tuple[str, str]) -> Part:
 def draw(key: str, parts: Sequence[Part], pressed: Mapping[str, Callable[[Any], None]] | None = None) -> None:
     """Mount the board.
 
-    `pressed` says what happens when a cell of a sheet ("cell", {sheet, row, column} by their ids) or a button ("button",
-    its id) is pressed.
+    `pressed` says what happens when a cell of a sheet ("cell", {sheet, row, column} by their ids) or a button
+    ("button", its id) is pressed.
     """
     pressed = pressed or {}
     callbacks: dict[str, Any] = {f"on_{name}_change": told(key, name, pressed) for name in pressed}
