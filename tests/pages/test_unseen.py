@@ -46,7 +46,9 @@ def _apple() -> np.ndarray[Any, Any]:
     return _needed(rows["measured"], value, value * rows["low"] / guess, value * rows["high"] / guess)
 
 
-@pytest.mark.parametrize(("table", "needed"), [("serving", _mlperf), ("llamacpp", _apple)], ids=str)
+@pytest.mark.parametrize(
+    ("table", "needed"), [("serving", _mlperf), ("llamacpp", _apple)], ids=["serving", "llamacpp"]
+)
 def test_the_spread_is_what_results_of_others_need(table: str, needed: Any) -> None:
     found, one = needed(), spreads()[table]
     assert len(found) == one.rows
