@@ -213,7 +213,8 @@ def test_no_pinned_gpu_is_no_error() -> None:
 
 def test_a_board_with_several_gpus_counts_each() -> None:
     data = built(gpus=("a16-4x16gb",))
-    assert data["gpus"][0]["name"].startswith("4 × ")
+    assert data["gpus"][0]["name"].startswith("1 × A16")
+    assert data["gpus"][0]["name"].endswith("(4 devices)")
     assert 14 < data["gpus"][0]["capacity"] < 16
 
 
