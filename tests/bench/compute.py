@@ -146,11 +146,8 @@ class Catalogue:
 
 def by_format_last(rates: Any) -> Any:
     """Rates [format, gpu] as [gpu, 1, format]."""
-    arrays = {
-        f.name: getattr(rates, f.name).T[:, None, :]
-        for f in dataclasses.fields(rates)
-        if f.name != "computed_in"
-    }
+    held = {f.name: getattr(rates, f.name) for f in dataclasses.fields(rates)}
+    arrays = {name: part.T[:, None, :] for name, part in held.items() if isinstance(part, np.ndarray)}
     return dataclasses.replace(rates, **arrays)
 
 
