@@ -75,6 +75,14 @@ def test_a_phone_needs_no_sideways_scroll_and_axe_finds_nothing(
     expect(labels.first).to_be_visible()
     inside = "es => es.every(e => e.getBBox().x >= 0 && e.getBBox().x + e.getBBox().width <= innerWidth)"
     assert labels.evaluate_all(inside), "a name is cut off at the edge of the picture"
+    apart = """labels => {
+      const marks = labels[0].ownerSVGElement.querySelectorAll('circle, path.best, path.unsure');
+      const boxes = [...labels, ...marks].map(e => e.getBoundingClientRect());
+      const meet = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right
+        && a.top + 4 < b.bottom && b.top + 4 < a.bottom;
+      return labels.every((_, i) => boxes.every((box, k) => k === i || !meet(boxes[i], box)));
+    }"""
+    assert labels.evaluate_all(apart), "a name lies on a mark or on another name"
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth + 1")
     found = [
         f"{v['id']}: {json.dumps(node['html'])[:200]}"

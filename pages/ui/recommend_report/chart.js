@@ -39,6 +39,9 @@ function chart(root, data) {
   paint(picture, seen);
 }
 
+const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+const gap = (box, x, y) => Math.hypot(x - clamp(x, box.left, box.right), y - clamp(y, box.top, box.bottom));
+
 function paint(picture, seen) {
   const { data } = seen;
   const width = (seen.width = picture.clientWidth);
@@ -69,18 +72,24 @@ function paint(picture, seen) {
   }
   const [first, ...steps] = data.line;
   if (first) svg("path", frame, { class: "line", d: `M${across(first[0])} ${upward(first[1])}` + steps.map(([x, y]) => `H${across(x)}V${upward(y)}`).join("") });
-  const taken = [];
-  for (const { label, x, y } of data.points.filter((point) => point.label)) {
-    const text = svg("text", frame, { class: "label" }, label);
-    const long = label.length * 6.3;
-    const at = across(x);
-    // beside its mark, right or left; where neither side has room, above it and inside the picture
-    const sides = [at + 10, at - 10 - long].filter((x0) => x0 >= 0 && x0 + long <= width);
-    const place = { x0: sides[0] ?? Math.max(0, width - long), y: upward(y) - (sides.length ? 9 : 14) };
-    while (taken.some((other) => Math.abs(other.y - place.y) < 13 && other.x0 < place.x0 + long && place.x0 < other.x0 + other.long)) place.y += 13;
-    taken.push({ ...place, long });
-    text.setAttribute("x", place.x0);
-    text.setAttribute("y", place.y);
+  // a name stands where it meets no mark, no other name and no edge; where nothing is free it stays in the hint
+  const busy = data.points.map(({ kind, x, y }) => {
+    const reach = kind === "best" ? 9 : 5;
+    return { left: across(x) - reach, right: across(x) + reach, top: upward(y) - reach, bottom: upward(y) + reach };
+  });
+  for (const { label, x, y, kind } of data.points.filter((point) => point.label)) {
+    const [at, up, long] = [across(x), upward(y), label.length * 6.3];
+    const starts = [at + 12, at - 12 - long, at - long / 2];
+    const boxes = [-16, 4, -30, 18, -44, 32].flatMap((shift) => starts.map((left) => ({ left, right: left + long, top: up + shift, bottom: up + shift + 12 })));
+    const inside = boxes.filter((box) => box.left >= 0 && box.right <= width && box.top >= EDGE.top - 12 && box.bottom <= below);
+    const open = inside.filter((box) => !busy.some((other) => box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom));
+    // rather where no other mark is as near, so that it is not taken for that one's name; else a line leads to it
+    const own = open.find((box) => data.points.every((other) => (other.x === x && other.y === y) || gap(box, across(other.x), upward(other.y)) > gap(box, at, up) + 3));
+    const place = own ?? open[0] ?? (kind === "best" ? inside[0] : null);
+    if (!place) continue;
+    busy.push(place);
+    if (place !== own) svg("path", frame, { class: "band", d: `M${at} ${up}L${clamp(at, place.left, place.right)} ${clamp(up, place.top, place.bottom)}` });
+    svg("text", frame, { class: "label", x: place.left, y: place.bottom - 2 }, label);
   }
   for (const { name, kind, x, y } of data.points) svg("title", mark(kind, frame, across(x), upward(y)), {}, name);
   picture.replaceChildren(frame);
