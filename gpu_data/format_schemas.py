@@ -47,13 +47,6 @@ class Storage(Frozen):
             raise ValueError(f"storage {self.id}: row_multiple without fallback")
         return self
 
-    @property
-    def bits_per_element(self) -> float:
-        """Bits per element of an infinitely large tensor, scales included."""
-        if self.block is None:
-            return self.bits
-        return self.bits + 8 * self.block_bytes / (self.block[0] * self.block[1])
-
 
 LayerSet = Literal[
     "all",

@@ -49,11 +49,6 @@ class ServingSpeed:
         """What holds a user's tokens back most, prompts of others counted: an index into `BINDS`."""
         return self.token.binds
 
-    @property
-    def prompt_binds(self) -> NDArray[np.int8]:
-        """What holds reading a prompt back most, an index into `BINDS`."""
-        return self.prompt.binds
-
 
 def serving_speed(
     work: ModelWork,

@@ -8,8 +8,6 @@ from datetime import date
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from calculators import cost
 from calculators.scenario import Scenario
 from gpu_data import mig
@@ -275,8 +273,3 @@ ALL: dict[str, Callable[[date], Judgement]] = {
 def judgements(today: date) -> tuple[Judgement, ...]:
     """Every judgement, run now."""
     return tuple(run(today) for run in ALL.values())
-
-
-def share_agreed(found: tuple[Judgement, ...]) -> float:
-    """Share of the judgements that our numbers confirm."""
-    return float(np.mean([one.outcome == "agree" for one in found]))

@@ -369,24 +369,3 @@ def control(
         options["value"] = None  # not "min", which would decide the type
     allowed = tuple(options["options"]) if "options" in options else None
     return widget(label, key=key, on_change=_write, args=(field, key, allowed, unit), **options)
-
-
-def _write_range(low: str, high: str, key: str) -> None:
-    """Both ends of a range control go to their owners."""
-    if _is_old(key, st.session_state[key]):
-        return
-    first, second = st.session_state[key]
-    put(**{low: first, high: second})
-
-
-def range_control(widget: Callable[..., T], label: str, low: str, high: str, **options: Any) -> T:
-    """Draw a slider or select_slider with two thumbs for two fields of the Scenario."""
-    key = f"ui-{low}-{high}"
-    options["help"] = options.get("help") or glossary.of_field(low)
-    scenario = held() or last()
-    value: Any = tuple(sorted((getattr(scenario, low), getattr(scenario, high))))
-    if "options" in options:  # off-grid values of a link show at the nearest stop; the link keeps them
-        value = tuple(min(options["options"], key=lambda stop, v=v: abs(stop - v)) for v in value)
-    if not _show(key, value):
-        options["value"] = value
-    return widget(label, key=key, on_change=_write_range, args=(low, high, key), **options)
