@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import streamlit as st
-
 from calculators.scenario import Scenario
-from pages.ui import link, state
+from pages.ui import link, mounted, state
 
 _HTML = """
 <button type="button" data-copy>Copy link</button>
@@ -28,7 +26,7 @@ output { color: var(--st-text-color); margin-inline-start: 0.4rem; }
 """
 
 _JS = """
-export default function ({ parentElement, data }) {
+function mount({ parentElement, data }) {
   const button = parentElement.querySelector("[data-copy]");
   const told = parentElement.querySelector("output");
   const address = () => {
@@ -68,7 +66,7 @@ export default function ({ parentElement, data }) {
 }
 """
 
-_component = st.components.v2.component("headroom.copy_link", html=_HTML, css=_CSS, js=_JS)
+_component = mounted.component("copy_link", html=_HTML, css=_CSS, js=_JS)
 
 
 def draw(scenario: Scenario, live: Collection[str], noted: Collection[str]) -> None:

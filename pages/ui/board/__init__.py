@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
-from pages.ui import plain_table
+from pages.ui import mounted, plain_table
 from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
@@ -25,8 +24,8 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-_component = st.components.v2.component(
-    "headroom.board",
+_component = mounted.component(
+    "board",
     html='<div class="board"></div>',
     css="\n".join((plain_table.CSS, *map(_text, ("board.css", "chart.css", "sheet.css")))),
     js="\n".join(

@@ -75,7 +75,7 @@ function follow(box) {
   }
 }
 
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".board");
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
   palette.slice(0, 8).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));

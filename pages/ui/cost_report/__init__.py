@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import glossary, plain_table
+from pages.ui import glossary, mounted, plain_table
 
 _FOLDER = Path(__file__).parent
 KEY = "cost-report"
@@ -19,8 +19,8 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-_component = st.components.v2.component(
-    "headroom.cost_report",
+_component = mounted.component(
+    "cost_report",
     html=_text("cost_report.html"),
     css="\n".join((_text("cost_report.css"), plain_table.CSS, _text("price_table.css"))),
     js="\n".join((plain_table.SCRIPT, _text("price_table.js"), _text("cost_report.js"))),

@@ -1,7 +1,7 @@
 // What stands below the verdict: the question, prices to type over, people's time, rent or buy, formulas, quotes.
 const memory = new WeakMap();
 
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".cost");
   const kept = memory.get(root) ?? { rent: { all: false }, buy: { all: false } };
   memory.set(root, kept);

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
+from pages.ui import mounted
 
 _FOLDER = Path(__file__).parent
 
-_component = st.components.v2.component(
-    "headroom.picture",
+_component = mounted.component(
+    "picture",
     html='<div class="lessons"></div>',
     css=(_FOLDER / "picture.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "picture.js").read_text(encoding="utf-8"),

@@ -69,7 +69,7 @@ function lesson(root, one) {
 }
 
 const memory = new WeakMap(); // root -> what it shows
-export default function ({ parentElement, data }) {
+function mount({ parentElement, data }) {
   const root = parentElement.querySelector(".lessons");
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
   palette.slice(0, 6).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));

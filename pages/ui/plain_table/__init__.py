@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
-from pages.ui import glossary
+from pages.ui import glossary, mounted
 
 _FOLDER = Path(__file__).parent
 HTML = (
@@ -18,11 +16,11 @@ HTML = (
 CSS = (_FOLDER / "plain_table.css").read_text(encoding="utf-8")
 SCRIPT = (_FOLDER / "plain_table.js").read_text(encoding="utf-8")  # defines plainTable(root, data)
 
-_component = st.components.v2.component(
-    "headroom.plain_table",
+_component = mounted.component(
+    "plain_table",
     html=HTML,
     css=CSS,
-    js=f"{SCRIPT}\nexport default ({{ parentElement, data }}) => plainTable(parentElement, data);",
+    js=f"{SCRIPT}\nconst mount = ({{ parentElement, data }}) => plainTable(parentElement, data);",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import plain_table
+from pages.ui import mounted, plain_table
 
 _FOLDER = Path(__file__).parent
 FORM_KEY, REPORT_KEY = "recommend-form", "recommend-report"
@@ -18,14 +18,14 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-_form = st.components.v2.component(
-    "headroom.recommend_form",
+_form = mounted.component(
+    "recommend_form",
     html=_text("form.html"),
     css=_text("form.css"),
     js="\n".join((plain_table.SCRIPT, _text("form.js"))),
 )
-_report = st.components.v2.component(
-    "headroom.recommend_report",
+_report = mounted.component(
+    "recommend_report",
     html='<div class="recommend">'
     '<div class="chart"><div class="legend"></div><div class="picture"></div></div>'
     f'<div class="parts">{plain_table.HTML}<button type="button" class="more"></button></div></div>',

@@ -1,7 +1,7 @@
 // What the Recommend page asks for. Python decides every field, text and value; what is typed is told.
 const ROWS = { views: "view", presets: "preset", purposes: "purpose", duels: "duel" };
 
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".form");
   for (const [row, name] of Object.entries(ROWS)) {
     const place = root.querySelector(`[data-row="${row}"]`);

@@ -1,7 +1,7 @@
 // The chart, and tables one below the other; long ones show their first rows until the reader asks for all.
 const opened = new WeakMap();
 
-export default function ({ parentElement, data }) {
+function mount({ parentElement, data }) {
   chart(parentElement.querySelector(".chart"), data.chart);
   const root = parentElement.querySelector(".parts");
   const frames = [...root.querySelectorAll(":scope > section")];

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
-from pages.ui import plain_table
+from pages.ui import mounted, plain_table
 from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
@@ -22,8 +20,8 @@ def _text(name: str) -> str:
 CSS = "\n".join((_text("report.css"), plain_table.CSS))
 SCRIPT = "\n".join((plain_table.SCRIPT, _text("parts.js")))  # defines changes, choices and what they need
 
-_component = st.components.v2.component(
-    "headroom.report",
+_component = mounted.component(
+    "report",
     html=_text("report.html"),
     css="\n".join((CSS, _text("grid.css"))),
     js="\n".join((SCRIPT, _text("grid.js"), _text("report.js"))),

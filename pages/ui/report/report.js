@@ -2,7 +2,7 @@
 // One component, because every Streamlit element costs a redraw of its own. Text goes in by textContent only.
 const memory = new WeakMap();
 
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".report");
   const kept = memory.get(root) ?? { matrix: {}, map: {} };
   memory.set(root, kept);

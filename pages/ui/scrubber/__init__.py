@@ -14,15 +14,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import glossary, link, state
+from pages.ui import glossary, link, mounted, state
 
 _FOLDER = Path(__file__).parent
 FIELDS = {"context": "max_model_len", "users": "concurrency"}  # thumb -> field of the Scenario
 _KEY = "scrubber"
 _DRAWN = "_verdict_drawn"
 
-_component = st.components.v2.component(
-    "headroom.scrubber",
+_component = mounted.component(
+    "scrubber",
     html=(_FOLDER / "scrubber.html").read_text(encoding="utf-8"),
     css=(_FOLDER / "scrubber.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "scrubber.js").read_text(encoding="utf-8"),

@@ -22,7 +22,7 @@ const set = (node, name, value) => {
 const gib = (value) => value.toFixed(value < 100 ? 2 : 1);
 const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
 
-export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
+function mount({ parentElement, data, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".scrubber");
   const kept = memory.get(root) ?? { active: null, sent: 0, waiting: {}, at: {} };
   memory.set(root, kept);

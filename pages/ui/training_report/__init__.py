@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
-from pages.ui import report
+from pages.ui import mounted, report
 from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
@@ -19,8 +17,8 @@ def _text(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
-_component = st.components.v2.component(
-    "headroom.training_report",
+_component = mounted.component(
+    "training_report",
     html=_text("training_report.html"),
     css="\n".join((report.CSS, _text("training_report.css"))),
     js="\n".join((report.SCRIPT, _text("training_report.js"))),

@@ -1,6 +1,6 @@
 // What stands below the verdict of a fine-tune or a training run: changes that make it fit, times, formulas and
 // what others measured. One component, because every Streamlit element costs a redraw of its own.
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".report");
   const part = (name) => root.querySelector(`[data-${name}]`);
 

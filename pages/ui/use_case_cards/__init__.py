@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
+from pages.ui import mounted
 
 _FOLDER = Path(__file__).parent
 
-_component = st.components.v2.component(
-    "headroom.use_case_cards",
+_component = mounted.component(
+    "use_case_cards",
     html='<ul class="cards" aria-label="Use cases"></ul>',
     css=(_FOLDER / "use_case_cards.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "use_case_cards.js").read_text(encoding="utf-8"),

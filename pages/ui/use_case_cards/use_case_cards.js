@@ -34,7 +34,7 @@ function card(one) {
 
 // A card that was shown before is shown again, not built again: a press on a filter changes no card.
 const memory = new WeakMap(); // the list -> its cards by what they show
-export default function ({ parentElement, data }) {
+function mount({ parentElement, data }) {
   const list = parentElement.querySelector(".cards");
   const known = memory.get(list) ?? new Map();
   memory.set(list, known);

@@ -13,15 +13,15 @@ from typing import Any
 import streamlit as st
 
 from calculators.scenario import FIRST_USE_YEAR, LAST_USE_YEAR, Scenario
-from pages.ui import glossary, link, plain_table, state
+from pages.ui import glossary, link, mounted, plain_table, state
 from pages.ui.use_cases_choices import GROUPS, YEARS
 
 _FOLDER = Path(__file__).parent
 _KEY = "use-case-filters"
 _SEEN = "_use_case_filters_seen"
 
-_component = st.components.v2.component(
-    "headroom.use_case_filters",
+_component = mounted.component(
+    "use_case_filters",
     html=(
         '<div class="filters"><details><summary></summary><div class="groups"></div></details>'
         '<p data-sentence aria-live="polite"></p><div class="chart" role="img"></div></div>'

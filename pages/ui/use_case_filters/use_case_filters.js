@@ -3,7 +3,7 @@
 const WIDE_PX = 700; // where all groups are seen without a press
 const memory = new WeakMap(); // root -> what this instance keeps between runs
 
-export default function ({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".filters");
   const kept = memory.get(root) ?? { at: 0, waiting: {}, chosen: {}, years: {} };
   memory.set(root, kept);

@@ -1,0 +1,47 @@
+"""Components are mounted one way: numbered data, the newest has the last word."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.apps import APP
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "pages").rglob("*.js"))
+
+
+def test_only_one_module_makes_components() -> None:
+    makers = [path.name for path in (ROOT / "pages").rglob("*.py") if "components.v2" in path.read_text()]
+    assert makers == ["mounted.py"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_exports_on_its_own(script: Path) -> None:
+    assert not re.search(r"^export\b", script.read_text(encoding="utf-8"), re.M)
+
+
+def numbers(app: AppTest) -> dict[str, int]:
+    """The number of what each component on the page was given."""
+    orders = {
+        part.proto.component_name: json.loads(part.proto.json)["order"] for part in app.get("bidi_component")
+    }
+    assert len({session for session, _ in orders.values()}) == 1
+    return {name: number for name, (_, number) in orders.items()}
+
+
+def test_only_changed_data_get_another_number() -> None:
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.query_params["users"] = "2"
+    first = numbers(app.run())
+    same = numbers(app.run())
+    assert same == first, "what did not change is not drawn again"
+    app.query_params["users"] = "3"
+    later = numbers(app.run())
+    changed = {name for name in first if later[name] > first[name]}
+    assert {"headroom.scrubber", "headroom.report"} <= changed
+    assert all(later[name] >= first[name] for name in first)
