@@ -97,17 +97,19 @@ def _draw_owners(address: Mapping[str, str], texts: Mapping[str, str]) -> None:
     """The bound inputs. Only parameters with a value need one: an absent one has nothing to lose.
 
     Always in the same place: an input that moves is forgotten by the browser, and with it the parameter. The
-    key of every one is kept as ordinary state, because Streamlit writes a value to the address only if the
-    key was there before; it takes the key away only with an input that it has seen.
+    key of every one that was drawn is kept as ordinary state, because Streamlit writes a value to the address
+    only if the key was there before; the first value is written here. Keys of all others would cost time:
+    Streamlit goes through the whole state for every control it draws.
     """
-    first = _DRAWN not in st.session_state
     drawn: set[str] = st.session_state.setdefault(_DRAWN, set())
     with st.container(key=_OWNERS):
         for name, text in texts.items():
             needed = bool(text or address[name])
-            if needed:
+            if needed and name not in drawn:
                 drawn.add(name)
-            if first or name in drawn:
+                if text != address[name]:
+                    st.query_params[name] = text
+            if name in drawn:
                 st.session_state[name] = text
             if needed:
                 st.text_input(name, key=name, bind="query-params", label_visibility="collapsed")

@@ -327,7 +327,7 @@ def test_a_config_too_large_for_a_link_is_used_and_said_so() -> None:
     app = paste(opened(), json.dumps({**CONFIG, "quantization_note": noise}))
     assert not app.error
     assert scenario(app).config_json
-    assert app.session_state["config"] == ""
+    assert "config" not in app.query_params
     assert "too large to travel in a link" in shown(app)
 
 
