@@ -182,6 +182,8 @@ def on_device(per_device: Number, device: Number) -> Number:
         chosen = values[0]
     elif index.ndim == 0:
         chosen = values[int(index)]
+    elif values.size == values.shape[0]:  # the same for all
+        chosen = values.reshape(-1)[index]
     else:
         shape = np.broadcast_shapes(values.shape[1:], index.shape)
         values = np.broadcast_to(values, (values.shape[0], *shape))

@@ -168,7 +168,9 @@ def verdict_of(budget: Number, low: Number, high: Number) -> NDArray[np.int8]:
 
 
 def _sum(pieces: Iterable[Piece], device: Number) -> Number:
-    return sum((on_device(p.bytes, device) for p in pieces), 0.0)
+    """The sum of pieces on one device; added up before one is picked, which is done once that way."""
+    found = tuple(pieces)
+    return on_device(total_of(found), device) if found else 0.0
 
 
 def _budget(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators.kept import kept_by_identity
 from calculators.memory.cache import (
     _outer,
     _round_up,
@@ -18,6 +19,7 @@ from calculators.memory.deployment import MIB, Deployment, Number, Piece, total_
 from calculators.memory.shape import Shape, shape_of
 from calculators.memory.split import Stages
 from calculators.memory.weights import TOWER_BYTES, qkv_bytes, rope_table_bytes, stages_for
+from gpu_data.engine_schemas import Engine
 
 HALF = 2  # byte of a 16-bit activation
 SINGLE = 4  # byte of a 32-bit activation
@@ -51,7 +53,11 @@ def block_bytes_per_token(deployment: Deployment, shape: Shape, ways: int) -> fl
     reuse the gate-and-up buffer for their outputs when it is large enough
     (vllm/model_executor/layers/fused_moe: intermediate_cache13).
     """
-    engine = deployment.engine
+    return _block_bytes_per_token(deployment.engine, shape, ways)
+
+
+@kept_by_identity(64)
+def _block_bytes_per_token(engine: Engine, shape: Shape, ways: int) -> float:
     if not shape.n_layers:
         return 0.0
     width = shape.mlp_elements / ways

@@ -229,17 +229,19 @@ class Workload:
         )
 
     def alike(self, gpus: Sequence[PinnedGpu]) -> list[list[PinnedGpu]]:
-        """GPUs that one vectorised call can take: same devices, kind of memory and layout of the weights.
+        """GPUs whose numbers one vectorised call can give: same devices and layout of the weights.
 
-        Those on which the formats cannot run stand apart, each with others of the same reason.
+        Those on which the formats cannot run stand apart, each with others of the same reason. Notes on the
+        memory of a group are those of its first GPU.
         """
-        groups: dict[tuple[int, bool, int, str | None], list[PinnedGpu]] = {}
-        read = self.unread() is None
+        groups: dict[tuple[int, int, str | None], list[PinnedGpu]] = {}
+        fmt, read = self.weight_format, self.unread() is None
+        kinds: dict[str, tuple[int, str | None]] = {}  # of a GPU, whatever the count
         for gpu in gpus:
-            way = self.support(gpu.id, self.weight_format)
-            barred = self.barred(gpu) if not read or way.state == "no" else None
-            layout = self.layout(gpu.id, self.weight_format)
-            groups.setdefault((gpu.devices, gpu.unified, id(layout), barred), []).append(gpu)
+            if gpu.id not in kinds:
+                runs = read and self.support(gpu.id, fmt).state != "no"
+                kinds[gpu.id] = id(self.layout(gpu.id, fmt)), None if runs else self.barred(gpu)
+            groups.setdefault((gpu.devices, *kinds[gpu.id]), []).append(gpu)
         return list(groups.values())
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,9 @@ class Row:
     strong: bool = False
 
 
+_NAMES = tuple(field.name for field in fields(Row))
+
+
 def price_table(
     caption: str, titles: Sequence[str], rows: Sequence[Row], *, price_of: str, most: int
 ) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def price_table(
         "hints": [glossary.of_column(title) or "" for title in titles],
         "price_of": price_of,
         "most": most,
-        "rows": [asdict(row) for row in rows],
+        "rows": [{name: getattr(row, name) for name in _NAMES} for row in rows],
     }
 
 
