@@ -26,7 +26,7 @@ def serve(scenario: Scenario) -> None:
         st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
         return
     fit_views.cautions(load)
-    scrubber.draw(live.data)
+    scrubber.draw(live.data, scenario)
     fit_views.draw(load, live.verdict_gpu, scrubber.drawn())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import MAX_CONCURRENCY, MAX_GPUS, MAX_MODEL_LEN, Scenario
+from calculators.scenario import MAX_MODEL_LEN, Scenario
 from pages.ui import catalogue, pasted, state, workload
 
 SPLITS = {
@@ -22,12 +22,10 @@ SWITCHES = {"auto": "Engine default", "on": "On", "off": "Off"}
 
 
 def fit_sidebar(scenario: Scenario) -> None:
-    """Model, formats, GPUs and engine; the load has its own controls beside the verdict."""
+    """Model, formats, GPUs and engine; the numbers stand beside the verdict."""
     model(scenario)
     formats(scenario)
-    lengths()
     gpu_picker(scenario)
-    gpu_split()
     engine(scenario)
 
 
@@ -80,41 +78,6 @@ def formats(scenario: Scenario) -> None:
     offer("KV cache format (kv_cache_dtype)", "kv_cache_dtype", catalogue.kv_formats())
 
 
-def lengths() -> None:
-    """What each request reads and writes; speed depends on it, memory does not."""
-    with st.container(horizontal=True):
-        for label, field, about in (
-            ("Prompt tokens", "prompt_tokens", "Read per request; for the speed."),
-            ("Answer tokens", "output_tokens", "Written per request; for the speed."),
-        ):
-            state.control(
-                st.number_input, label, field, min_value=1, max_value=MAX_MODEL_LEN, step=64, help=about
-            )
-
-
-def load() -> None:
-    """Context and users, on pages that have no scrubbers for them."""
-    with st.container(horizontal=True):
-        state.control(
-            st.number_input,
-            "Context (max_model_len)",
-            "max_model_len",
-            min_value=1,
-            max_value=MAX_MODEL_LEN,
-            step=1024,
-            help="Tokens of prompt and answer together, for each user.",
-        )
-        state.control(
-            st.number_input,
-            "Users at once",
-            "concurrency",
-            min_value=1,
-            max_value=MAX_CONCURRENCY,
-            step=1,
-            help="Sequences resident at full context at the same time.",
-        )
-
-
 def _add_gpu() -> None:
     chosen = st.session_state["add-gpu"]
     st.session_state["add-gpu"] = None
@@ -158,31 +121,6 @@ def gpu_picker(scenario: Scenario) -> None:
     )
 
 
-def gpu_split() -> None:
-    """How many of each card, and how the model is cut over them."""
-    state.control(
-        st.number_input,
-        "GPUs of each kind",
-        "gpu_count",
-        min_value=1,
-        max_value=MAX_GPUS,
-        step=1,
-    )
-
-
-def splits(scenario: Scenario) -> list[str]:
-    """Splits that the number of GPUs allows for at least one kind, and the one in use."""
-    devices = {workload.pinned(gpu, scenario.gpu_count).devices for gpu in scenario.gpus}
-    devices = devices or {scenario.gpu_count}
-    return [
-        split
-        for split in SPLITS
-        if split == scenario.split
-        or split not in workload.STAGES
-        or any(n % workload.STAGES[split] == 0 for n in devices)
-    ]
-
-
 def engine(scenario: Scenario) -> None:
     """The program that serves the model, and its options."""
     engines = catalogue.engines()
@@ -201,7 +139,7 @@ def engine(scenario: Scenario) -> None:
             st.selectbox,
             "Split over several GPUs",
             "split",
-            options=splits(scenario),
+            options=list(SPLITS),
             format_func=SPLITS.__getitem__,
         )
         state.control(st.toggle, "Expert parallel", "expert_parallel", help="Whole experts per GPU (MoE).")

@@ -18,11 +18,11 @@ from pages.ui import (
     copy_link,
     cost_controls,
     cost_fields,
+    fit_numbers,
     recommend_draw,
     recommend_fields,
     state,
     training_controls,
-    training_tracks,
     use_cases_choices,
     warm,
 )
@@ -80,7 +80,7 @@ PAGES: tuple[PageSpec, ...] = (
         title="Does my model fit?",
         help="Memory per GPU for a model, a context and a number of users",
         sidebar=training_controls.fit_sidebar,
-        live=lambda scenario: training_tracks.LIVE.get(scenario.task, ("ctx", "users", "map")),
+        live=fit_numbers.live,
         top=training_controls.task_switch,
     ),
     PageSpec(

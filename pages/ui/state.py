@@ -285,7 +285,7 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _write(field: str, key: str, options: tuple[Any, ...] | None, unit: int = 1) -> None:
+def _write(field: str, key: str, options: tuple[Any, ...] | None) -> None:
     """A control was moved: its value goes to the owner, in the field's own type.
 
     A value that is none of the options, or that the field does not take, is not the reader's.
@@ -293,8 +293,6 @@ def _write(field: str, key: str, options: tuple[Any, ...] | None, unit: int = 1)
     value = st.session_state[key]
     if _is_old(key, value):
         return
-    if unit != 1 and value is not None:
-        value = round(value * unit)
     default = link.BY_FIELD[field].default
     if value is None and default is not None:
         value = default  # an emptied control goes back to the default
@@ -345,22 +343,17 @@ def _show(key: str, value: Any) -> bool:
     return True
 
 
-def control(
-    widget: Callable[..., T], label: str, field: str, *, unit: int = 1, variant: str = "", **options: Any
-) -> T:
+def control(widget: Callable[..., T], label: str, field: str, *, variant: str = "", **options: Any) -> T:
     """Draw `widget` for one field of the Scenario: it shows the link's value and writes changes to the link.
 
     Works for number_input, text_input, toggle, checkbox, selectbox, radio, segmented_control, pills (single
     or multi), slider and select_slider. Options are the ids themselves; put names on them with `format_func`.
-    A whole number may be shown in units of so many (a billion tokens). Without `help` the glossary's sentence
-    for the field is the tooltip. `variant` names what the words of the options depend on: a browser keeps the
-    old words of the option in use unless the control is another.
+    Without `help` the glossary's sentence for the field is the tooltip. `variant` names what the words of the
+    options depend on: a browser keeps the old words of the option in use unless the control is another.
     """
     key = f"ui-{field}" + (f"-{variant}" if variant else "")
     options["help"] = options.get("help") or glossary.of_field(field)
     value: Any = getattr(held() or last(), field)
-    if unit != 1 and value is not None:
-        value = value / unit
     if isinstance(value, tuple):
         value = [v for v in value if v in options["options"]] if "options" in options else list(value)
     elif "options" in options and value not in options["options"]:
@@ -370,4 +363,4 @@ def control(
     elif getattr(widget, "__name__", "") == "number_input":
         options["value"] = None  # not "min", which would decide the type
     allowed = tuple(options["options"]) if "options" in options else None
-    return widget(label, key=key, on_change=_write, args=(field, key, allowed, unit), **options)
+    return widget(label, key=key, on_change=_write, args=(field, key, allowed), **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calculators.scenario import MAX_MICRO_BATCH, MAX_MODEL_LEN, MAX_TRAIN_TOKENS, Scenario
+from calculators.scenario import Scenario
 from gpu_data.training import training_tables
 from pages.ui import catalogue, controls, state
 from pages.ui.training_load import METHOD_NAMES, Choices
@@ -53,20 +53,23 @@ def fit_sidebar(scenario: Scenario) -> None:
         controls.fit_sidebar(scenario)
         return
     controls.model(scenario)
-    work(scenario)
-    controls.gpu_picker(scenario)
     if scenario.task == "finetune":
-        controls.gpu_split()
+        tuning()
+    controls.gpu_picker(scenario)
     method(scenario)
 
 
-def work(scenario: Scenario) -> None:
-    """What is gone through, until when, in which sizes."""
-    chosen = Choices(scenario)
-    if chosen.trains:
-        _run()
-    else:
-        _data()
+def tuning() -> None:
+    """What a fine-tune trains."""
+    state.control(
+        st.segmented_control,
+        "Method",
+        "method",
+        options=list(METHOD_NAMES),
+        format_func=lambda method: METHOD_NAMES[method].removesuffix(" fine-tuning"),
+        required=True,
+        help="QLoRA: adapters on a 4-bit base. LoRA: on a 16-bit base. Full: every weight is trained.",
+    )
 
 
 def method(scenario: Scenario) -> None:
@@ -102,56 +105,6 @@ def _choice(
 def _short(label: str) -> str:
     """A label without its remark in brackets: a narrow sidebar cuts it otherwise."""
     return label.partition(" (")[0]
-
-
-def _data() -> None:
-    """What a fine-tune goes through; sequence length and micro-batch stand beside the verdict."""
-    state.control(
-        st.segmented_control,
-        "Method",
-        "method",
-        options=list(METHOD_NAMES),
-        format_func=lambda method: METHOD_NAMES[method].removesuffix(" fine-tuning"),
-        required=True,
-        help="QLoRA: adapters on a 4-bit base. LoRA: on a 16-bit base. Full: every weight is trained.",
-    )
-    _number("Samples", "samples", min_value=1, max_value=100_000_000, step=1000)
-    with st.container(horizontal=True):
-        _number("Tokens per sample", "sample_tokens", min_value=1, max_value=MAX_MODEL_LEN, step=128)
-        _number("Epochs", "epochs", min_value=0.01, max_value=1000.0, step=1.0, format="%g")
-
-
-def _run() -> None:
-    """How far a training run goes, until when; sequence length and GPUs stand beside the verdict."""
-    with st.container(horizontal=True):
-        state.control(
-            st.number_input,
-            "Tokens (billions)",
-            "train_tokens",
-            unit=BILLION,
-            min_value=1 / BILLION,
-            max_value=MAX_TRAIN_TOKENS / BILLION,
-            step=100.0,
-            format="%g",
-        )
-        _number(
-            "Micro-batch",
-            "micro_batch",
-            min_value=1,
-            max_value=MAX_MICRO_BATCH,
-            step=1,
-            help="Sequences on one GPU at the same time.",
-        )
-    _number(
-        "Finish in (days)",
-        "deadline_days",
-        min_value=0.01,
-        max_value=36500.0,
-        step=1.0,
-        format="%g",
-        placeholder="no deadline",
-        help="Gives the number of each GPU that finishes in time.",
-    )
 
 
 def _unset(chosen: Choices, **fields: Any) -> Choices:

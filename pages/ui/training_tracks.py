@@ -25,11 +25,6 @@ from pages.ui.training_load import TrainingLoad, load, too_large_batch, way_on
 SEQ_STOPS = tuple(256 * 2**octave * half // 2 for octave in range(10) for half in (2, 3))  # 256 to 196,608
 MICRO_STOPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GPU_STOPS = (1, 2, 4, *(8 * 2**octave * half // 2 for octave in range(13) for half in (2, 3)))  # to 49,152
-LIVE = {"finetune": ("seq", "micro", "map"), "train": ("seq", "tgpus", "map")}  # parameters of this page
-FIELDS = {
-    "finetune": {"context": "seq_len", "users": "micro_batch"},
-    "train": {"context": "seq_len", "users": "train_gpus"},
-}
 _PARTS = {
     "weights": "Weights",
     "gradients": "Gradients",

@@ -56,7 +56,7 @@ def page(scenario: Scenario) -> None:
         st.error(f"This cannot be computed. Field {code(refused.field)}: {words.plain(refused.reason)}")
         return
     cautions(found)
-    scrubber.draw(live.data, training_tracks.FIELDS[found.task])
+    scrubber.draw(live.data, found.scenario)
     draw(found, live, scrubber.drawn())
 
 

@@ -180,6 +180,15 @@ def toggled(name: str) -> Press:
     return press
 
 
+def switched(name: str) -> Press:
+    """A switch on, then off."""
+
+    def press(page: Page, _turn: int) -> Iterator[None]:
+        yield from _let_go(page.get_by_text(name, exact=True).first)
+
+    return press
+
+
 def choices(*names: str) -> Press:
     """One of two buttons of a group, then the other."""
 
@@ -199,9 +208,10 @@ PAGES: dict[str, tuple[str, str, Press]] = {
     "fit": ("/", SCRUBBER, arrows(SCRUBBER, 12)),
     "fine-tune": ("/?task=finetune", SCRUBBER, arrows(SCRUBBER, 6)),
     "train": ("/?task=train", SCRUBBER, arrows(SCRUBBER, 8)),
-    "fit, sidebar": ("/", SCRUBBER, typed("GPUs of each kind", "2", "1")),
+    "fit, number": ("/", SCRUBBER, typed("GPUs of each kind", "2", "1")),
+    "fit, sidebar": ("/", SCRUBBER, switched("Show announced GPUs")),
     "fine-tune, sidebar": ("/?task=finetune", SCRUBBER, choices("LoRA", "QLoRA")),
-    "train, sidebar": ("/?task=train", SCRUBBER, typed("Micro-batch", "2", "1")),
+    "train, number": ("/?task=train", SCRUBBER, typed("Micro-batch", "2", "1")),
     "compare": ("/compare?show=tensor", CHART, choices("FP8", "FP16")),
     "compare, table": ("/compare", "[role=grid] tbody tr", buttons("Power", "Power")),
     "cost": ("/cost?users=20", COSTS, typed("users at once", *USERS)),

@@ -126,6 +126,39 @@ def test_the_same_stop_can_be_chosen_again_after_another_control(page: Page, ser
     page.wait_for_url("**/?ctx=20480")
 
 
+def test_a_number_beside_the_verdict_travels_and_one_that_is_not_taken_is_named(
+    page: Page, profile: Callable[..., BrowserContext], server: str
+) -> None:
+    opened(page, f"{server}/?weights=fp16&gpus=rtx-4090-24gb&model=qwen2.5-14b")
+    expect(page.locator(VERDICT)).to_contain_text("does not fit")
+    count = page.get_by_role("spinbutton", name="GPUs of each kind")
+    count.fill("2")
+    count.press("Enter")
+    page.wait_for_url("**count=2**")
+    expect(page.locator(VERDICT)).to_contain_text("2 × GeForce RTX 4090")
+    prompt = page.get_by_role("spinbutton", name="Prompt tokens")
+    prompt.fill("4000")
+    count.fill("3")  # before the answer to the last
+    count.press("Enter")
+    page.wait_for_url(re.compile("count=3"))
+    expect(page).to_have_url(re.compile("in=4000"))
+    settled(page)
+    other = opened(profile().new_page(), page.url)
+    expect(other.get_by_role("spinbutton", name="GPUs of each kind")).to_have_value("3")
+    expect(other.get_by_role("spinbutton", name="Prompt tokens")).to_have_value("4000")
+    wrong = other.get_by_role("spinbutton", name="GPUs of each kind")
+    wrong.fill("0")
+    wrong.press("Enter")
+    expect(other.get_by_role("status").filter(has_text="keeps its value")).to_contain_text(
+        "GPUs of each kind"
+    )
+    expect(wrong).to_have_value("3")
+    wrong.fill("")
+    wrong.press("Enter")  # emptied: the default again
+    expect(wrong).to_have_value("1")
+    expect(other.get_by_role("status").filter(has_text="keeps its value")).to_have_count(0)
+
+
 # ---------------------------------------------------------------- quick input
 
 

@@ -46,13 +46,19 @@ def test_the_landing_page_answers_without_a_question() -> None:
     assert scenario(app) == Scenario()
 
 
+def numbers(app: AppTest) -> dict[str, str]:
+    """The boxes beside the verdict, by field."""
+    (live,) = [p.proto for p in app.get("bidi_component") if p.proto.component_name.endswith("scrubber")]
+    return {one["field"]: one["value"] for one in json.loads(live.json)["numbers"]}
+
+
 def test_a_deep_link_sets_every_control() -> None:
     app = opened(
         {"ctx": "32768", "users": "4", "weights": "fp8", "gpus": "l40s-48gb", "count": "2", "util": "0.8"}
     )
     assert not app.exception
     assert (scenario(app).max_model_len, scenario(app).concurrency) == (32768, 4)
-    assert app.number_input(key="ui-gpu_count").value == 2
+    assert numbers(app)["gpu_count"] == "2"
     assert app.number_input(key="ui-gpu_memory_utilization").value == 0.8
     assert scenario(app).weight_format == "fp8"
     assert scenario(app).gpus == ("l40s-48gb",)
@@ -60,11 +66,11 @@ def test_a_deep_link_sets_every_control() -> None:
 
 def test_a_control_writes_to_the_link() -> None:
     app = opened()
-    app.number_input(key="ui-gpu_count").set_value(4).run()
-    assert app.session_state["count"] == "4"
-    assert scenario(app).gpu_count == 4
-    app.number_input(key="ui-gpu_count").set_value(1).run()
-    assert app.session_state["count"] == ""  # a default leaves the link
+    app.toggle(key="ui-expert_parallel").set_value(True).run()
+    assert app.session_state["ep"] == "1"
+    assert scenario(app).expert_parallel
+    app.toggle(key="ui-expert_parallel").set_value(False).run()
+    assert app.session_state["ep"] == ""  # a default leaves the link
 
 
 def scrubbed(app: AppTest, **texts: str) -> AppTest:
@@ -176,24 +182,24 @@ def test_an_old_value_of_a_control_does_not_come_back_with_the_next_request() ->
     """A browser that has not taken in the last run repeats what its controls showed before."""
     app = opened()
     before = [(key, app.text_input(key=key).value) for key in ("last-run", "last-live-run")]
-    scrubbed(app, count="4")  # as pressing a change does
-    box = app.number_input(key="ui-gpu_count")
+    scrubbed(app, seqs="4")  # as pressing a change does
+    box = app.number_input(key="ui-max_num_seqs")
     assert box.value == 4
     for key, run in before:
         app.text_input(key=key).set_value(run)
-    box.set_value(1).run()  # what it showed before, from a browser that is behind
-    assert scenario(app).gpu_count == 4
-    app.number_input(key="ui-gpu_count").set_value(1).run()  # the reader's
-    assert scenario(app).gpu_count == 1
+    box.set_value(None).run()  # what it showed before, from a browser that is behind
+    assert scenario(app).max_num_seqs == 4
+    app.number_input(key="ui-max_num_seqs").set_value(1).run()  # the reader's
+    assert scenario(app).max_num_seqs == 1
 
 
 def test_an_old_address_with_the_next_request_undoes_nothing() -> None:
     app = scrubbed(opened(), users="4")
     assert app.query_params["users"] == "4"
     del app.query_params["users"]
-    app.number_input(key="ui-gpu_count").set_value(2).run()
-    assert (scenario(app).concurrency, scenario(app).gpu_count) == (4, 2)
-    assert (app.query_params["users"], app.query_params["count"]) == ("4", "2")
+    app.number_input(key="ui-max_num_seqs").set_value(2).run()
+    assert (scenario(app).concurrency, scenario(app).max_num_seqs) == (4, 2)
+    assert (app.query_params["users"], app.query_params["seqs"]) == ("4", "2")
 
 
 def test_a_new_address_is_followed() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calculators import memory
 from calculators.scenario import Scenario
-from pages.ui import controls, fit_views, tracks, words, workload
+from pages.ui import fit_views, tracks, words, workload
 
 
 def built(**fields: Any) -> dict[str, Any]:
@@ -196,13 +196,6 @@ def test_why_an_engine_takes_more_than_needed_is_said(engine: str, says: str) ->
     assert fit_views.reserve_words(workload.load(Scenario(engine="llama.cpp"))) == ""
     half = workload.load(Scenario(gpu_memory_utilization=0.5))
     assert "takes 50 % of the card" in fit_views.reserve_words(half)
-
-
-def test_only_stages_that_divide_the_gpus_are_offered() -> None:
-    assert "pp2" not in controls.splits(Scenario(gpu_count=3))
-    assert {"pp2", "pp4"} <= set(controls.splits(Scenario(gpu_count=4)))
-    assert "pp8" not in controls.splits(Scenario(gpu_count=4))
-    assert "pp2" in controls.splits(Scenario(gpu_count=3, split="pp2"))  # a link's own choice stays in sight
 
 
 def test_no_pinned_gpu_is_no_error() -> None:

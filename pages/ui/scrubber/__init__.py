@@ -1,23 +1,26 @@
-"""The live part of the Fit page: two scrubbers, the verdict and the bars, as one component.
+"""The live part of the Fit page: two scrubbers, numbers, the verdict and the bars, as one component.
 
-The component only looks up what `tracks.build` computed; it sends one value when a thumb is let go. Each
-thumb has a state value of its own, so that two in quick succession never replace each other; what was sent is
-numbered, and the number comes back, so that a thumb never jumps to an answer that is older than itself.
+The component only looks up what `tracks.build` computed; it sends one value when a thumb is let go or a
+number is entered. Each has a state value of its own, so that two in quick succession never replace each
+other; what was sent is numbered, and the number comes back, so that none jumps to an answer that is older
+than itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import glossary, link, mounted, state
+from calculators.scenario import Scenario
+from pages.ui import asked, glossary, link, mounted, state, told
+from pages.ui.asked import Asked
+from pages.ui.fit_numbers import NUMBERS, SCRUBBERS
 
 _FOLDER = Path(__file__).parent
-FIELDS = {"context": "max_model_len", "users": "concurrency"}  # thumb -> field of the Scenario
 _KEY = "scrubber"
 _DRAWN = "_verdict_drawn"
 
@@ -30,7 +33,7 @@ _component = mounted.component(
 
 
 def _sent(key: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What each thumb sent last: `value`, and the number `at` of the message."""
+    """What each thumb and number sent last: `value`, and the number `at` of the message."""
     held = st.session_state.get(key) or {}
     return {name: held.get(name) or {} for name in names}
 
@@ -42,6 +45,16 @@ def _moved(key: str, name: str, field: str) -> None:
         state.put(**{field: value})
 
 
+def _entered(key: str, field: str, one: Asked) -> None:
+    """A number was entered: its value goes to the link, or the next answer says why not."""
+    typed = _sent(key, (field,))[field].get("value")
+    fields = asked.taken(one, field, typed)
+    if fields:
+        state.put(**fields)
+    else:
+        told.keep(asked.refusal(one, field, typed))
+
+
 def _drawn() -> None:
     st.session_state[_DRAWN] = True
 
@@ -51,21 +64,25 @@ def drawn() -> bool:
     return st.session_state.get(_DRAWN, False)
 
 
-def draw(data: dict[str, Any], fields: Mapping[str, str] = FIELDS, key: str = _KEY) -> None:
-    """Mount the component with the tracks of this scenario; `fields` says what each thumb sets."""
-    moved: dict[str, Any] = {
-        f"on_{name}_change": partial(_moved, key, name, field) for name, field in fields.items()
-    }
+def draw(data: dict[str, Any], scenario: Scenario, key: str = _KEY) -> None:
+    """Mount the component with the tracks of this scenario, and the numbers of its task."""
+    thumbs, numbers = SCRUBBERS[scenario.task], NUMBERS[scenario.task]
+    told_by: dict[str, Any] = {
+        f"on_{name}_change": partial(_moved, key, name, field) for name, field in thumbs.items()
+    } | {f"on_{field}_change": partial(_entered, key, field, one) for field, one in numbers.items()}
+    sent = _sent(key, (*thumbs, *numbers))
     _component(
         key=key,
         data=data
         | {
             "hints": [glossary.TERMS.get(part, "") for part in data["parts"]],
-            "about": {name: glossary.of_field(field) or "" for name, field in fields.items()},
+            "about": {name: glossary.of_field(field) or "" for name, field in thumbs.items()},
+            "numbers": [asked.box(one, field, scenario) for field, one in numbers.items()],
+            "notice": told.taken(),
             "session": state.session(),
             "tellWhenDrawn": not drawn(),
-            "seen": {name: sent.get("at") for name, sent in _sent(key, fields).items()},
+            "seen": {name: last.get("at") for name, last in sent.items()},
         },
         on_drawn_change=_drawn,
-        **moved,
+        **told_by,
     )

@@ -44,7 +44,9 @@ function mount({ parentElement, data, setStateValue, setTriggerValue }) {
   palette.slice(0, 6).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
 
   build(root, kept);
-  draw(root, kept, kept.active ?? Object.keys(kept.waiting).at(-1) ?? "context");
+  numbers(root.querySelector("[data-numbers]"), kept);
+  write(root.querySelector("[data-notice]"), data.notice);
+  draw(root, kept, kept.active ?? Object.keys(kept.waiting).findLast((name) => name in data.tracks) ?? "context");
   if (data.tellWhenDrawn && kept.told !== data.session) {
     kept.told = data.session; // after the paint, so that the heavy views do not come before it
     requestAnimationFrame(() => setTimeout(() => setTriggerValue("drawn", true)));
@@ -215,6 +217,49 @@ function typed(kept, exact, name, show) {
   };
   exact.onkeydown = (event) => { if (event.key === "Enter") commit(); };
   exact.onblur = () => { if (timer) commit(); };
+}
+
+// The task's other numbers. One keeps what the reader typed until the answer to it is here.
+function numbers(place, kept) {
+  const { data } = kept;
+  const shape = JSON.stringify(data.numbers.map(({ field }) => field));
+  if (kept.numbered !== shape) {
+    kept.numbered = shape;
+    place.replaceChildren();
+    kept.boxes = data.numbers.map(({ field }) => {
+      const label = make("label", place);
+      const name = make("span", label);
+      const input = make("input", label, { type: "number", min: 0, step: "any", inputmode: "decimal" });
+      entered(kept, input, field);
+      return { label, name, input };
+    });
+  }
+  data.numbers.forEach(({ field, label, value, empty, help }, i) => {
+    const box = kept.boxes[i];
+    write(box.name, label);
+    set(box.label, "title", help);
+    set(box.input, "placeholder", empty);
+    if (!("typing" in box.input.dataset)) box.input.value = kept.waiting[field]?.value ?? value;
+  });
+}
+
+function entered(kept, input, field) {
+  let timer = 0;
+  const commit = () => {
+    clearTimeout(timer);
+    timer = 0;
+    delete input.dataset.typing;
+    const now = kept.waiting[field]?.value ?? kept.data.numbers.find((one) => one.field === field).value;
+    if (input.validity.badInput) input.value = now;
+    else if (input.value !== now) kept.send(field, input.value);
+  };
+  input.oninput = () => {
+    input.dataset.typing = 1;
+    clearTimeout(timer);
+    timer = setTimeout(commit, 900); // its arrows: wait for the last one
+  };
+  input.onkeydown = (event) => { if (event.key === "Enter") commit(); };
+  input.onblur = () => { if (timer) commit(); };
 }
 
 function draw(root, kept, name) {

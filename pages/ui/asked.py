@@ -1,0 +1,61 @@
+"""A number that the reader types in a component of ours: how it is shown, what becomes of what was typed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from calculators.scenario import Scenario
+from pages.ui import glossary, link, told
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One number: its label, the unit it is shown in, and what stands in an empty box."""
+
+    label: str
+    unit: float = 1
+    empty: str = ""
+
+
+def box(asked: Asked, field: str, scenario: Scenario) -> dict[str, str]:
+    """The box as the browser takes it."""
+    value = getattr(scenario, field)
+    return {
+        "field": field,
+        "label": asked.label,
+        "value": "" if value is None else f"{value / asked.unit:.10g}",
+        "empty": asked.empty,
+        "help": glossary.of_field(field) or "",
+    }
+
+
+def _number(asked: Asked, field: str, typed: Any) -> float | int | None:
+    """What was typed in the field's own unit and type; None when it is no number."""
+    try:
+        value = float(typed) * asked.unit
+    except (TypeError, ValueError):
+        return None
+    if not math.isfinite(value):
+        return None
+    return round(value) if "int" in str(Scenario.model_fields[field].annotation) else value
+
+
+def taken(asked: Asked, field: str, typed: Any) -> dict[str, Any]:
+    """The field of the Scenario that it changes; nothing when it is not one that the field takes.
+
+    An emptied box is the default again.
+    """
+    if typed is None or typed == "":
+        return {field: Scenario.model_fields[field].default}
+    number = _number(asked, field, typed)
+    return {field: number} if number is not None and link.takes(field, number) else {}
+
+
+def refusal(asked: Asked, field: str, typed: Any) -> str:
+    """Which box does not take what was typed, and why."""
+    number = _number(asked, field, typed)
+    if number is None:
+        return f"“{asked.label}” keeps its value: it takes a number."
+    return told.not_taken(field, asked.label, number, asked.unit, typed)
