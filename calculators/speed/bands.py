@@ -41,6 +41,11 @@ def multiples(band: SpeedBand, rate: bool) -> tuple[float, float]:
     return band.low, band.high
 
 
+def ends_of(band: SpeedBand | None, rate: bool) -> tuple[float, float]:
+    """(low, high) as multiples of a prediction; without a band both are the prediction itself."""
+    return (1.0, 1.0) if band is None else multiples(band, rate)
+
+
 def with_band(
     value: ArrayLike,
     bands: Sequence[SpeedBand],
@@ -56,7 +61,5 @@ def with_band(
     """
     found = np.asarray(value, dtype=np.float64)
     band = band_for(bands, engine, quantity, load)
-    if band is None:
-        return Estimate(found, found, found, None)
-    low, high = multiples(band, rate)
+    low, high = ends_of(band, rate)
     return Estimate(found, found * low, found * high, band)

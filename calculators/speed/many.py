@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calculators.speed.bands import Estimate, with_band
+from calculators.speed.bands import Estimate, band_for, ends_of, with_band
 from calculators.speed.rates import GpuRates
-from calculators.speed.serving import Server, TokenTime, closed_loop, request_seconds, token_time
+from calculators.speed.serving import (
+    Busy,
+    Server,
+    TokenTime,
+    clients_served,
+    closed_loop_of,
+    request_seconds,
+    token_time,
+)
 from calculators.speed.step import ONE_GPU, Split, Step
 from calculators.speed.work import ModelWork
-from gpu_data.speed_schemas import SpeedBand, SpeedEngine
+from gpu_data.speed_schemas import Quantity, SpeedBand, SpeedEngine
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +34,7 @@ class ServingSpeed:
     tpot_s: time per output token; ttft_s: time to first token, waiting for room included; tokens_per_s: of
     one user while the answer is written; output_tokens_per_s: of all users; max_output_tokens_per_s: with as
     many as fit, whatever is asked for; users_at_most: how many that is; running: how many of the users asked
-    for run at once, the others wait. token: their time per token, whose decode step is `step`; prompt: one
-    prompt read alone.
+    for run at once, the others wait. busy: the server with those who run; prompt: one prompt read alone.
     """
 
     tpot_s: Estimate
@@ -36,13 +44,18 @@ class ServingSpeed:
     max_output_tokens_per_s: Estimate
     users_at_most: Floats
     running: Floats
-    token: TokenTime
+    busy: Busy
     prompt: Step
 
     @property
     def step(self) -> Step:
         """One decode step of the users who run at once."""
-        return self.token.decode
+        return self.busy.decode
+
+    @cached_property
+    def token(self) -> TokenTime:
+        """Time per token of the users who run at once, by cause; worked out when it is asked for."""
+        return token_time(self.busy)
 
     @property
     def binds(self) -> NDArray[np.int8]:
@@ -77,20 +90,21 @@ def serving_speed(
         work, rates, engine, prompt_tokens, output_tokens, output_tokens, np.maximum(room, 1.0), room, split,
         streamed, step_tokens,
     )  # fmt: skip
-    load = closed_loop(server, users)
+    busy = clients_served(server, users)
+    load = closed_loop_of(busy, users)
     most = np.maximum(server.room, 1.0)
-    best = np.asarray(output_tokens, dtype=np.float64) / request_seconds(server, most)
+    best = np.asarray(output_tokens, dtype=np.float64) / request_seconds(Busy(server, most))
     alone = users <= 1
 
-    def banded(value: Floats, single: str, many: str, rate: bool = False) -> Estimate:
-        one = with_band(value * fits, bands, engine.id, single, "single", rate)  # ty: ignore[invalid-argument-type]
-        more = with_band(value * fits, bands, engine.id, many, "batch", rate)  # ty: ignore[invalid-argument-type]
-        return Estimate(
-            one.value,
-            np.where(alone, one.low, more.low),
-            np.where(alone, one.high, more.high),
-            one.band if alone.all() else more.band,
+    def banded(value: Floats, single: Quantity, many: Quantity, rate: bool = False) -> Estimate:
+        one = band_for(bands, engine.id, single, "single")
+        more = band_for(bands, engine.id, many, "batch")
+        low, high = (
+            np.where(alone, *sides)
+            for sides in zip(*(ends_of(band, rate) for band in (one, more)), strict=True)
         )
+        found = value * fits
+        return Estimate(found, found * low, found * high, one if alone.all() else more)
 
     running = load.running * fits
     return ServingSpeed(
@@ -101,6 +115,6 @@ def serving_speed(
         max_output_tokens_per_s=with_band(best * fits, bands, engine.id, "throughput", "batch", rate=True),
         users_at_most=most * fits,
         running=running,
-        token=token_time(server, load.running),
+        busy=busy,
         prompt=server.prompt,
     )

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calculators.speed.latency import prompt_step, time_to_first_token
+from calculators.speed.latency import prompt_step
 from calculators.speed.rates import GpuRates
 from calculators.speed.step import ONE_GPU, Causes, Split, Step, most_of, step_seconds
 from calculators.speed.work import ModelWork
@@ -69,10 +69,15 @@ class Server:
         """Reading one prompt (no cost per request)."""
         return prompt_step(self.work, self.rates, self.engine, self.prompt_tokens, 1.0, self.split)
 
-    @cached_property
+    @property
     def prompt_seconds(self) -> Floats:
         """Engine time that reading one prompt takes among others."""
         return self.prompt.total
+
+    @property
+    def first_seconds(self) -> Floats:
+        """From sending one prompt to its first token when nothing else runs."""
+        return self.prompt.total + self.engine.constants["request_s"]
 
     @cached_property
     def queued_prompt_seconds(self) -> Floats:
@@ -110,26 +115,52 @@ class Load:
     running: Floats  # sequences decoding at once, on average
 
 
-def decode_seconds(server: Server, running: ArrayLike) -> Floats:
-    """Seconds of one decode step of `running` sequences; each GPU of a pipeline works on its share of them.
+@dataclass(frozen=True)
+class Busy:
+    """A server while so many sequences are answered at once; each of its steps is worked out once.
 
     With g pipeline stages, g groups of running / g sequences are in flight, so a token takes a whole pass of
     one group.
     """
-    return decode_pass(server, running).total
+
+    server: Server
+    running: ArrayLike
+
+    @cached_property
+    def group(self) -> Floats:
+        """Sequences of one step."""
+        return self.server.group(self.running)
+
+    @cached_property
+    def decode(self) -> Step:
+        """A step that only decodes."""
+        return self._step()
+
+    @cached_property
+    def mixed(self) -> Step:
+        """A step that decodes and reads its share of the prompts of those who follow."""
+        server = self.server
+        prompts = self.group / np.asarray(server.output_tokens, dtype=np.float64)
+        return self._step(prompts, server.prompt_tokens)
+
+    def _step(self, prompts: ArrayLike = 0.0, prompt_tokens: ArrayLike = 0.0) -> Step:
+        server = self.server
+        return step_seconds(
+            server.work,
+            server.rates,
+            server.engine,
+            self.group,
+            server.context,
+            prompts,
+            prompt_tokens,
+            server.split,
+            server.streamed,
+        )
 
 
-def decode_pass(server: Server, running: ArrayLike) -> Step:
-    """The decode step behind `decode_seconds`, by cause."""
-    return step_seconds(
-        server.work,
-        server.rates,
-        server.engine,
-        server.group(running),
-        server.context,
-        split=server.split,
-        streamed=server.streamed,
-    )
+def decode_seconds(server: Server, running: ArrayLike) -> Floats:
+    """Seconds of one decode step of `running` sequences; each GPU of a pipeline works on its share."""
+    return Busy(server, running).decode.total
 
 
 @dataclass(frozen=True)
@@ -157,20 +188,20 @@ class TokenTime:
         return most_of(self.causes, self.waits)
 
 
-def token_time(server: Server, running: ArrayLike) -> TokenTime:
-    """Time per token while `running` sequences are answered and each that ends is replaced by the next.
+def token_time(busy: Busy) -> TokenTime:
+    """Time per token while so many sequences are answered and each that ends is replaced by the next.
 
     The same as `request_seconds` gives, less the own prompt of one that runs alone.
     """
-    n = np.maximum(np.asarray(running, dtype=np.float64), 1.0)
-    decode = decode_pass(server, n)
-    share = np.where(n > 1, server.group(n) / np.asarray(server.output_tokens, dtype=np.float64), 0.0)
+    server, decode = busy.server, busy.decode
+    n = np.maximum(np.asarray(busy.running, dtype=np.float64), 1.0)
+    share = np.where(n > 1, busy.group / np.asarray(server.output_tokens, dtype=np.float64), 0.0)
     apart = share * server.prompt_seconds
     causes = tuple(a + share * b for a, b in zip(decode.causes, server.prompt.causes, strict=True))
     waits = (np.asarray(decode.waiting) > 0) & (decode.total >= apart)
     if not server.engine.mixes_prefill:
         return TokenTime(decode, apart, causes, waits)
-    mixed = _mixed_step(server, n)
+    mixed = busy.mixed
     shared = (n > 1) & (mixed.total < decode.total + apart)
     return TokenTime(
         decode,
@@ -180,35 +211,20 @@ def token_time(server: Server, running: ArrayLike) -> TokenTime:
     )
 
 
-def _mixed_step(server: Server, running: ArrayLike) -> Step:
-    """A step that decodes and reads its share of the prompts of those who follow."""
-    group = server.group(running)
-    return step_seconds(
-        server.work,
-        server.rates,
-        server.engine,
-        group,
-        server.context,
-        group / np.asarray(server.output_tokens, dtype=np.float64),
-        server.prompt_tokens,
-        server.split,
-        server.streamed,
-    )
-
-
-def request_seconds(server: Server, running: ArrayLike) -> Floats:
-    """Engine seconds a request costs in a steady state with `running` sequences; its inverse is the rate.
+def request_seconds(busy: Busy) -> Floats:
+    """Engine seconds a request costs in a steady state; its inverse is the rate.
 
     Engines that mix prompts into decode steps pay the larger of both needs at once; others stop decoding
     while they read a prompt.
     """
-    n = np.maximum(np.asarray(running, dtype=np.float64), 1.0)
+    server = busy.server
+    n = np.maximum(np.asarray(busy.running, dtype=np.float64), 1.0)
     output = np.asarray(server.output_tokens, dtype=np.float64)
-    separate = output * decode_seconds(server, n) / n + server.prompt_seconds / server.stages
+    separate = output * busy.decode.total / n + server.prompt_seconds / server.stages
     if not server.engine.mixes_prefill:
         return separate
     # One sequence alone has nothing to share its steps with.
-    return np.where(n > 1, np.minimum(output * _mixed_step(server, n).total / n, separate), separate)
+    return np.where(n > 1, np.minimum(output * busy.mixed.total / n, separate), separate)
 
 
 def static_batch(server: Server, batch: ArrayLike) -> Load:
@@ -239,10 +255,10 @@ def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
     output = np.asarray(server.output_tokens, dtype=np.float64)
     accept = server.engine.constants["accept_s"] * np.asarray(server.streamed)
     read = np.maximum(server.queued_prompt_seconds / server.stages, accept)
-    cost = np.maximum(request_seconds(server, room), accept)
+    busy = Busy(server, room)
+    cost = np.maximum(request_seconds(busy), accept)
     waiting = n - room
     seconds = waiting * cost + room * read + _drain_seconds(server, room)
-    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
     # Prompts read at once: engines that put them first read all that fit.
     fits = np.minimum(n, np.maximum(np.asarray(server.resident), np.asarray(server.admitted)))
     early = room if server.engine.mixes_prefill else fits
@@ -252,21 +268,31 @@ def burst(server: Server, requests: ArrayLike, median: bool = False) -> Load:
     else:
         late = n - early
         ttft = (early * early * read / 2 + late * (early * read + late * cost / 2)) / n
-    alone = decode_seconds(server, room) + room * read / 2 / np.maximum(output, 1.0)
+    alone = busy.decode.total + room * read / 2 / np.maximum(output, 1.0)
     tpot = (room * alone + waiting * cost * room / output) / n
-    return Load(n * output / seconds, first + ttft, tpot, room)
+    return Load(n * output / seconds, server.first_seconds + ttft, tpot, room)
+
+
+def clients_served(server: Server, concurrency: ArrayLike) -> Busy:
+    """The server while so many clients are there: those for whom there is room run, the others wait."""
+    return Busy(server, np.minimum(np.asarray(concurrency, dtype=np.float64), server.room))
 
 
 def closed_loop(server: Server, concurrency: ArrayLike) -> Load:
     """`concurrency` clients; each sends its next request when the last is answered."""
+    return closed_loop_of(clients_served(server, concurrency), concurrency)
+
+
+def closed_loop_of(busy: Busy, concurrency: ArrayLike) -> Load:
+    """The same for a server that runs as many of the clients as it has room for."""
+    server, room = busy.server, np.asarray(busy.running, dtype=np.float64)
     clients = np.asarray(concurrency, dtype=np.float64)
-    room = np.minimum(clients, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
-    cost = request_seconds(server, room)
-    step = decode_seconds(server, room)
-    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
-    ttft = first + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
-    ttft = ttft + (room - 1) / 2 * server.queued_prompt_seconds * _together(server, room, step)
+    cost = request_seconds(busy)
+    step = busy.decode.total
+    ttft = server.first_seconds + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
+    if not server.engine.mixes_prefill:
+        ttft = ttft + (room - 1) / 2 * server.queued_prompt_seconds * _together(server, room, step)
     tpot = (cost * room - np.where(room > 1, 0.0, server.prompt_seconds / server.stages)) / output
     return Load(output / cost, ttft, tpot, room)
 
@@ -277,8 +303,6 @@ def _together(server: Server, running: Floats, step: Floats) -> Floats:
     Engines that stop decoding for prompts let answers of similar length end together, so the next prompts
     queue up together too, unless answers differ in length by more time than all the prompts take.
     """
-    if server.engine.mixes_prefill:
-        return np.zeros_like(step)
     prompts = running * server.queued_prompt_seconds
     spread = (np.asarray(server.output_tokens_max) - np.asarray(server.output_tokens)) * step
     return prompts / (prompts + spread)
@@ -296,16 +320,17 @@ def open_loop(server: Server, requests_per_s: ArrayLike, requests: ArrayLike, me
     room = np.minimum(n, server.room)
     output = np.asarray(server.output_tokens, dtype=np.float64)
     read = server.prompt_seconds
-    capacity = 1 / request_seconds(server, room)
+    capacity = 1 / request_seconds(Busy(server, room))
     steady = rate < capacity
     running = np.ones(np.broadcast_shapes(rate.shape, n.shape, np.shape(read)))
     for _ in range(_ROUNDS):
-        answer = request_seconds(server, running) * np.maximum(running, 1.0)
+        answer = request_seconds(Busy(server, running)) * np.maximum(running, 1.0)
         running = np.clip((running + rate * answer) / 2, 1.0, room)
     tpot_steady = _tpot_under_rate(server, running, rate)
     load = np.clip(rate * read, 0.0, 0.95)
-    first = time_to_first_token(server.work, server.rates, server.engine, server.prompt_tokens, server.split)
-    ttft_steady = first + read * load / 2 / (1 - load) + np.minimum(running - 1, 1.0) * tpot_steady / 2
+    ttft_steady = (
+        server.first_seconds + read * load / 2 / (1 - load) + np.minimum(running - 1, 1.0) * tpot_steady / 2
+    )
     full = burst(server, n, median)
     arrived = n / 2 / rate
     ttft_full = np.maximum(full.ttft_s - arrived, ttft_steady)
@@ -319,7 +344,8 @@ def open_loop(server: Server, requests_per_s: ArrayLike, requests: ArrayLike, me
 
 def _tpot_under_rate(server: Server, running: Floats, rate: Floats) -> Floats:
     """Seconds per output token while prompts arrive at this rate and `running` sequences decode."""
-    step = decode_seconds(server, running)
+    busy = Busy(server, running)
+    step = busy.decode.total
     if server.engine.mixes_prefill:
-        return np.maximum(request_seconds(server, running) * running / np.asarray(server.output_tokens), step)
+        return np.maximum(request_seconds(busy) * running / np.asarray(server.output_tokens), step)
     return step / np.maximum(1 - rate * server.prompt_seconds, 0.05)

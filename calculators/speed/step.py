@@ -6,6 +6,7 @@ Every function takes scalars or NumPy arrays and broadcasts; times are in second
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,7 +76,7 @@ class Step:
         """Seconds of operations, were nothing to be read."""
         return self.multiply + self.multiply_experts + self.attend
 
-    @property
+    @cached_property
     def kernels(self) -> Floats:
         """The larger of both for matrices, for routed experts and for attention, added up."""
         matrices = np.maximum(self.read_weights, self.multiply)
@@ -98,7 +99,7 @@ class Step:
             np.asarray(self.waiting) * f,
         )
 
-    @property
+    @cached_property
     def total(self) -> Floats:
         """Seconds of the whole pass."""
         return self.kernels + self.communication + self.fixed
