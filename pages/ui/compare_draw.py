@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from calculators.scenario import FIRST_YEAR, LAST_YEAR, MAX_MEMORY_GB, Scenario
@@ -122,7 +122,7 @@ def chart(choice: Choice, filters: Filters, view: ChartView) -> None:
 def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> None:
     """The spec table; a pressed cell or name tells below it where the numbers are from."""
     columns = compare_table.columns_of(groups)
-    frame = compare_table.table(choice, columns)
+    cells = compare_table.table(choice, columns)
     relative = choice.baseline is not None
     styles = [compare_table.number_format(column, relative) for column in columns]
     ids = [str(i) for i in choice.rows.index]
@@ -144,7 +144,7 @@ def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> Non
 
     parts = [board.text(_filter_line(choice, filters), HOW_TO_ASK, look="small")]
     if relative:
-        parts.append(board.text(_relative_line(choice, columns, frame), look="small"))
+        parts.append(board.text(_relative_line(choice, columns, cells), look="small"))
     if ids:
         described = [
             Column(c.title, style, c.help, c.group) for c, style in zip(columns, styles, strict=True)
@@ -153,7 +153,7 @@ def spec_table(choice: Choice, filters: Filters, groups: Collection[str]) -> Non
             sheet(
                 "gpus",
                 f"Specifications of {len(ids)} cards",
-                frame,
+                cells,
                 [Column(compare_table.NAME, help="★ pinned"), *described],
                 ids=(ids, titles),
                 chosen=chosen,
@@ -246,11 +246,15 @@ def _baseline(choice: Choice) -> None:
     )
 
 
-def _relative_line(choice: Choice, columns: list[compare_table.TableColumn], frame: Any) -> str:
+def _relative_line(
+    choice: Choice,
+    columns: Sequence[compare_table.TableColumn],
+    cells: Mapping[str, compare_table.Cells],
+) -> str:
     """Which card is 1.00 ×, and which columns have no multiple because that card lacks the figure."""
     name = catalogue.gpu_name(str(choice.baseline))
     position = list(choice.rows.index).index(choice.baseline)
-    empty = [c.title for c in columns if c.ratio and frame.iloc[position].isna()[(c.group, c.title)]]
+    empty = [c.title for c in columns if c.ratio and pd.isna(cells[c.title][position])]
     text = f"Figures with × are multiples of the {name} (1.00 ×); text and years stay as they are."
     if empty:
         text += f" No multiple, because the {name} has no such figure: {listed(empty, 6)}."

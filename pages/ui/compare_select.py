@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -26,9 +25,9 @@ class Filters:
     and years inclusive at both ends.
     """
 
-    vendors: Collection[str] = ()
-    architectures: Collection[str] = ()
-    forms: Collection[str] = ()
+    vendors: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
     memory_gb: tuple[int, int] = ANY_MEMORY
     years: tuple[int, int] = ANY_YEAR
     price_known: bool = False
@@ -94,8 +93,13 @@ def cards(pre_release: bool) -> pd.DataFrame:
     return frame if pre_release else frame[frame["released"].to_numpy(dtype=bool)]
 
 
-def choose(pins: Collection[str], filters: Filters, baseline: str = "") -> Choice:
-    """Apply the filters; pinned cards and the baseline stay whatever they say, unless not released."""
+@lru_cache(maxsize=64)
+def choose(pins: tuple[str, ...], filters: Filters, baseline: str = "") -> Choice:
+    """Apply the filters; pinned cards and the baseline stay whatever they say, unless not released.
+
+    Kept for the readers' next requests, which mostly change what is shown of the same cards; do not change
+    what it returns.
+    """
     everything = cards(filters.pre_release)
     pinned = tuple(pin for pin in pins if pin in everything.index)
     compared = baseline if baseline in everything.index else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -25,7 +25,8 @@ WHOLE: Final = Format(most=0)
 STAR: Final = "★ "
 NAME: Final = "GPU"
 
-Values = Callable[[pd.DataFrame], np.ndarray | list[str]]
+Cells = np.ndarray | list[str]
+Values = Callable[[pd.DataFrame], Cells]
 
 
 @dataclass(frozen=True)
@@ -238,29 +239,28 @@ def columns_of(chosen: Collection[str]) -> list[TableColumn]:
 
 def row_names(choice: Choice) -> list[str]:
     """How each row is called: pinned cards with a star, the baseline named as such."""
-    names = []
-    for i, name in enumerate(choice.rows["name"]):
-        star = STAR if choice.is_pinned(i) else ""
-        base = " · base" if choice.rows.index[i] == choice.baseline else ""
-        names.append(f"{star}{short_name(str(name))}{base}")
-    return names
+    return [
+        f"{STAR if gpu in choice.pinned else ''}{short_name(str(name))}"
+        f"{' · base' if gpu == choice.baseline else ''}"
+        for gpu, name in zip(choice.rows.index.tolist(), choice.rows["name"].tolist(), strict=True)
+    ]
 
 
-def table(choice: Choice, columns: list[TableColumn]) -> pd.DataFrame:
-    """The table to draw: header of two levels (group, title), NaN or None where nothing is known.
+def table(choice: Choice, columns: Sequence[TableColumn]) -> dict[str, Cells]:
+    """The cells to draw by the title of their column: NaN or None where nothing is known.
 
     The first column names the card. With a baseline the ratio columns hold multiples of its figure, NaN where
     either is missing.
     """
-    data: dict[tuple[str, str], object] = {("", NAME): row_names(choice)}
+    found: dict[str, Cells] = {NAME: row_names(choice)}
     base = None if choice.baseline is None else list(choice.rows.index).index(choice.baseline)
     for column in columns:
         values = column.values(choice.rows)
         if column.format is not None:
             numbers = np.array(values, dtype=float)
             values = relative_to(numbers, numbers[base]) if base is not None and column.ratio else numbers
-        data[(column.group, column.title)] = values
-    return pd.DataFrame(data)
+        found[column.title] = values
+    return found
 
 
 def number_format(column: TableColumn, relative: bool) -> Format | None:

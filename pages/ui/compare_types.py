@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,9 @@ def fp16_accumulate(rows: pd.DataFrame, precision: Precision) -> np.ndarray:
 
 def types(published: object) -> set[str]:
     """The number types in a published list; a remark in brackets does not count, a missing list is empty."""
-    if pd.isna(published):
-        return set()
-    return set(re.findall(r"[a-z0-9]+", re.sub(r"\([^)]*\)", "", str(published).lower())))
+    return set() if pd.isna(published) else set(_words(str(published)))
+
+
+@cache
+def _words(published: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z0-9]+", re.sub(r"\([^)]*\)", "", published.lower())))

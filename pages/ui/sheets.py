@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,31 +46,32 @@ class Column:
 def sheet(
     key: str,
     label: str,
-    frame: pd.DataFrame,
+    cells: pd.DataFrame | Mapping[str, Any],
     columns: Sequence[Column],
     *,
     ids: tuple[Sequence[str], Sequence[str]] | None = None,
     chosen: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """A frame as a part of a board, a Column for each of its columns in order; the first names the row.
+    """A frame, or cells by column, as a part of a board; a Column for each in order, the first names the row.
 
     `ids` of its rows and columns: cells can be pressed, and a press tells what was on the screen by them;
     `chosen` is the place of the one that was, (row, column).
     """
+    values = [given for _, given in cells.items()]
     return {
         "kind": "sheet",
         "id": key,
         "label": label,
-        "count": len(frame),
+        "count": len(values[0]),
         "pressed": ids is not None,
         "rowIds": ids and list(ids[0]),
         "columnIds": ids and list(ids[1]),
         "chosen": chosen,
-        "columns": [_column(column, frame.iloc[:, place]) for place, column in enumerate(columns)],
+        "columns": [_column(*one) for one in zip(columns, values, strict=True)],
     }
 
 
-def _column(column: Column, values: pd.Series) -> dict[str, Any]:
+def _column(column: Column, values: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "title": column.title,
         "hint": column.help or glossary.of_column(column.title) or "",
@@ -79,14 +80,19 @@ def _column(column: Column, values: pd.Series) -> dict[str, Any]:
         "wide": column.wide,
     }
     if column.format is not None:
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
-        known = np.isfinite(numbers)
+        numbers = (
+            values.to_numpy(dtype=float, na_value=np.nan)
+            if isinstance(values, pd.Series)
+            else np.asarray(values, dtype=float)
+        )
+        known = np.isfinite(numbers).tolist()
         cells = [value if there else None for value, there in zip(numbers.tolist(), known, strict=True)]
         style = column.format
         found["format"] = [style.least, style.most, style.grouped, style.signed, style.after]
         return {**found, "numbers": cells}
     # a table repeats few texts many times: each is sent once
     texts: dict[str, int] = {}
-    cells = zip(values.to_numpy(dtype=object), values.notna().to_numpy(), strict=True)
+    written = np.asarray(values, dtype=object)
+    cells = zip(written.tolist(), pd.notna(written).tolist(), strict=True)
     places = [texts.setdefault(str(cell), len(texts)) if there else -1 for cell, there in cells]
     return {**found, "texts": list(texts), "places": places}
