@@ -46,61 +46,86 @@ function saved({ columns, id }, order) {
   setTimeout(() => URL.revokeObjectURL(place.href), 1000);
 }
 
+// Cells and title of a column are kept while it is away too: a table of new nodes is slow to make.
+function columnOf(kept, data, k) {
+  const { title, hint, group, format, link, wide } = data;
+  const key = JSON.stringify([k === 0, title, hint, group, format, link, wide]);
+  if (!kept.known.has(key)) kept.known.set(key, { ...newColumn(kept, data, k), cells: [], shown: [], data: {} });
+  const column = kept.known.get(key);
+  const same = (a, b) => a === b || (a?.length === b?.length && a.every((value, i) => value === b[i]));
+  const before = column.data;
+  column.data = data;
+  if (same(before.numbers, data.numbers) && same(before.texts, data.texts) && same(before.places, data.places)) return column;
+  column.texts = Array.from({ length: kept.data.count }, (_, row) => cellText(data, row));
+  column.width = width(column, k);
+  return column;
+}
+
+function newColumn(kept, { title, hint, format, link, wide }, k) {
+  const { pressed } = kept.data;
+  const cell = document.createElement(k ? "td" : "th");
+  cell.setAttribute("role", k ? (pressed ? "gridcell" : "cell") : "rowheader");
+  if (format || wide) cell.className = format ? "number" : "wide";
+  if (link) make("a", cell, { target: "_blank", rel: "noopener noreferrer" });
+  if (pressed) cell.tabIndex = -1;
+  const head = document.createElement("th");
+  head.setAttribute("role", "columnheader");
+  if (format) head.className = "number";
+  make("button", head, { type: "button", title: hint }, title).onclick = () => {
+    const { by, down } = kept.sort;
+    const first = Boolean(format); // numbers: the largest first
+    kept.sort = by !== title ? { by: title, down: first } : down === first ? { by: title, down: !first } : {};
+    kept.page = 0;
+    showSheet(kept);
+  };
+  return { cell, head };
+}
+
+// How wide a column must be for its longest text; a title may take two lines.
+function width({ data: { title, link, wide }, texts }, k) {
+  if (!k) return "9.5rem";
+  if (wide) return "24rem";
+  const longest = (all) => all.reduce((most, text) => Math.max(most, (text ?? "–").length), 1);
+  const heading = Math.max(longest(title.split(" ")), Math.ceil(title.length / 2) + 2);
+  return `calc(${Math.min(Math.max(heading, link ? 4 : longest(texts)), 44)} * 0.56em + 1.4rem)`;
+}
+
 function sheet(box, data, kept, tell) {
-  kept.sort ??= {};
   kept.data = data;
   kept.tell = tell;
-  // nodes are kept while columns and rows are as many as before: a table of new nodes is slow to lay out
-  const shape = JSON.stringify([data.columns.map(({ title, hint, group, format, link, wide }) => [title, hint, group, format, link, wide]), data.count, data.pressed]);
-  if (kept.shape !== shape) {
-    kept.shape = shape;
-    box.replaceChildren();
-    buildSheet(box, kept);
+  if (!kept.frame) buildSheet(box, kept);
+  const columns = data.columns.map((column, k) => columnOf(kept, column, k));
+  const other = columns.length !== kept.columns.length || columns.some((column, k) => column !== kept.columns[k]);
+  if (other) {
+    for (const { head, cells } of kept.columns.filter((column) => !columns.includes(column)))
+      for (const cell of [head, ...cells]) cell.remove();
+    kept.columns = columns;
+    showTitles(kept);
   }
-  const columns = widths(data);
-  kept.table.style.setProperty("--columns", [...columns.slice(0, -1), `minmax(${columns.at(-1)}, 1fr)`].join(" "));
+  const wide = columns.map((column) => column.width);
+  kept.table.style.setProperty("--columns", [...wide.slice(0, -1), `minmax(${wide.at(-1)}, 1fr)`].join(" "));
   write(kept.title, data.label);
   kept.frame.setAttribute("aria-label", data.label);
-  showSheet(kept);
+  kept.frame.style.containIntrinsicHeight = `auto ${Math.min(560, 45 + 34 * data.count)}px`; // while it is out of sight
+  kept.below.hidden = data.count <= PAGE;
+  showSheet(kept, other);
 }
 
 function buildSheet(box, kept) {
   const { data } = kept;
+  Object.assign(kept, { sort: {}, known: new Map(), columns: [], lines: [], count: 0 });
   const top = make("div", box, { class: "above" });
   kept.title = make("span", top);
   make("button", top, { type: "button" }, "Save as CSV").onclick = () => saved(kept.data, ordered(kept.data, kept.sort));
-  const height = Math.min(560, 45 + 34 * data.count); // while it is out of sight
-  kept.frame = make("div", box, { class: "frame", role: "region", tabindex: 0, style: `contain-intrinsic-height:auto ${height}px` });
+  kept.frame = make("div", box, { class: "frame", role: "region", tabindex: 0 });
   // rows are blocks of their own, not a table's, so that those out of sight cost no layout; hence the roles
   kept.table = make("table", kept.frame, { role: data.pressed ? "grid" : "table" });
-  const head = make("thead", kept.table, { role: "rowgroup" });
-  if (data.columns.some(({ group }) => group)) {
-    const groups = make("tr", head, { role: "row" });
-    let last = null;
-    for (const { group } of data.columns) {
-      if (last && last.textContent === group && group) last.colSpan += 1;
-      else last = make("th", groups, { role: "columnheader" }, group);
-      last.style.gridColumn = `span ${last.colSpan}`;
-    }
-  }
-  const titles = make("tr", head, { role: "row" });
-  kept.buttons = data.columns.map(({ title, hint, format }) => {
-    const button = make("button", make("th", titles, { role: "columnheader", class: format ? "number" : "" }), { type: "button", title: hint }, title);
-    button.onclick = () => {
-      const { by, down } = kept.sort;
-      const first = Boolean(format); // numbers: the largest first
-      kept.sort = by !== title ? { by: title, down: first } : down === first ? { by: title, down: !first } : {};
-      kept.page = 0;
-      showSheet(kept);
-    };
-    return button;
-  });
+  kept.head = make("thead", kept.table, { role: "rowgroup" });
+  kept.titles = make("tr", kept.head, { role: "row" });
   kept.body = make("tbody", kept.table, { role: "rowgroup" });
-  kept.lines = [];
-  const below = make("div", box, { class: "below" });
-  below.hidden = data.count <= PAGE;
+  kept.below = make("div", box, { class: "below" });
   const turn = (text, step) => {
-    const button = make("button", below, { type: "button" }, text);
+    const button = make("button", kept.below, { type: "button" }, text);
     button.onclick = () => {
       kept.page += step;
       showSheet(kept);
@@ -108,73 +133,85 @@ function buildSheet(box, kept) {
     };
     return button;
   };
-  [kept.back, kept.said, kept.on] = [turn("Previous", -1), make("span", below), turn("Next", 1)];
-  if (data.pressed) walkable(kept, head);
+  [kept.back, kept.said, kept.on] = [turn("Previous", -1), make("span", kept.below), turn("Next", 1)];
+  if (data.pressed) walkable(kept, kept.head);
 }
 
-function addLine(kept) {
-  const line = make("tr", kept.body, { role: "row" });
-  const { columns, pressed } = kept.data;
-  const cells = columns.map((column, k) => {
-    const cell = make(k ? "td" : "th", line, { role: k ? (pressed ? "gridcell" : "cell") : "rowheader" });
-    if (column.format || column.wide) cell.className = column.format ? "number" : "wide";
-    if (column.link) make("a", cell, { target: "_blank", rel: "noopener noreferrer" });
-    if (pressed) cell.tabIndex = -1;
-    return cell;
-  });
-  return { line, cells, row: -1 };
-}
-
-// How wide each column must be for its longest text; a title may take two lines.
-function widths({ columns }) {
-  const letters = (text) => text.length;
-  return columns.map((column, k) => {
-    if (!k) return "9.5rem";
-    if (column.wide) return "24rem";
-    const words = column.title.split(" ").map(letters);
-    const title = Math.max(...words, Math.ceil(column.title.length / 2) + 2);
-    const texts = column.link ? [4] : column.numbers ? column.numbers.map((_, row) => (cellText(column, row) ?? "–").length) : column.texts.map(letters);
-    return `calc(${Math.min(Math.max(title, texts.reduce((most, n) => Math.max(most, n), 1)), 44)} * 0.56em + 1.4rem)`;
+// Puts nodes into a row in their order; those that stand there already are not moved.
+function arrange(row, nodes) {
+  nodes.forEach((node, k) => {
+    if (row.children[k] !== node) row.insertBefore(node, row.children[k] ?? null);
   });
 }
 
-function showSheet(kept) {
-  const { data } = kept;
+function showTitles({ columns, head, titles }) {
+  arrange(titles, columns.map((column) => column.head));
+  const spans = []; // neighbours of one group share its name
+  for (const { data } of columns) {
+    if (data.group && spans.at(-1)?.group === data.group) spans.at(-1).size += 1;
+    else spans.push({ group: data.group, size: 1 });
+  }
+  if (head.rows.length > 1) head.rows[0].remove();
+  if (!spans.some(({ group }) => group)) return;
+  const row = document.createElement("tr");
+  row.setAttribute("role", "row");
+  for (const { group, size } of spans) make("th", row, { role: "columnheader", colspan: size, style: `grid-column:span ${size}` }, group);
+  head.prepend(row);
+}
+
+function writeCell(cell, text, { link }) {
+  if (!link) return (cell.textContent = text ?? "–");
+  const place = cell.firstChild;
+  const leads = text?.startsWith("https://");
+  place.textContent = leads ? "open" : (text ?? "–");
+  if (leads) place.href = place.title = text;
+  else place.removeAttribute("href");
+}
+
+function showSheet(kept, other = false) {
+  const { data, columns } = kept;
   const pages = Math.ceil(data.count / PAGE);
   kept.page = Math.max(0, Math.min(kept.page ?? 0, pages - 1));
-  kept.buttons.forEach((button, k) => {
-    const mine = data.columns[k].title === kept.sort.by;
-    if (mine) button.parentElement.setAttribute("aria-sort", kept.sort.down ? "descending" : "ascending");
-    else button.parentElement.removeAttribute("aria-sort");
-  });
+  for (const { head, data: { title } } of columns) {
+    if (title === kept.sort.by) head.setAttribute("aria-sort", kept.sort.down ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
   const first = kept.page * PAGE;
-  const shown = ordered(data, kept.sort).slice(first, first + PAGE);
-  while (kept.lines.length > shown.length) kept.lines.pop().line.remove();
-  while (kept.lines.length < shown.length) kept.lines.push(addLine(kept));
-  shown.forEach((row, i) => {
-    const one = kept.lines[i];
-    one.row = row;
-    one.cells.forEach((cell, k) => {
-      const column = data.columns[k];
-      const text = cellText(column, row);
-      if (!column.link) write(cell, text ?? "–");
-      else {
-        const place = cell.firstChild;
-        const leads = text?.startsWith("https://");
-        write(place, leads ? "open" : (text ?? "–"));
-        if (leads && place.getAttribute("href") !== text) place.href = place.title = text;
-        if (!leads) place.removeAttribute("href");
-      }
-      if (!data.pressed) return;
-      const chosen = data.chosen?.[0] === row && data.chosen[1] === k;
-      if (chosen) cell.setAttribute("aria-selected", "true");
-      else cell.removeAttribute("aria-selected");
+  kept.rows = ordered(data, kept.sort).slice(first, first + PAGE);
+  for (const column of columns)
+    kept.rows.forEach((row, i) => {
+      const text = column.texts[row];
+      if (column.shown[i] === text) return;
+      column.shown[i] = text;
+      writeCell((column.cells[i] ??= column.cell.cloneNode(true)), text, column.data);
     });
-  });
+  showLines(kept, other);
+  const [row, k] = data.chosen ?? [];
+  const chosen = columns[k]?.cells[kept.rows.indexOf(row)];
+  if (kept.chosen !== chosen) kept.chosen?.removeAttribute("aria-selected");
+  chosen?.setAttribute("aria-selected", "true");
+  kept.chosen = chosen;
   write(kept.said, `${(first + 1).toLocaleString("en")} to ${Math.min(first + PAGE, data.count).toLocaleString("en")} of ${data.count.toLocaleString("en")}`);
   kept.back.disabled = kept.page === 0;
   kept.on.disabled = kept.page >= pages - 1;
   kept.tab?.(kept.place ?? data.chosen ?? [0, 0]);
+}
+
+// As many lines as there are rows; those that stay are only touched when there are other columns.
+function showLines(kept, other) {
+  const { body, columns, lines, rows } = kept;
+  const line = () => {
+    const made = document.createElement("tr");
+    made.setAttribute("role", "row");
+    return made;
+  };
+  rows.forEach((_, i) => {
+    lines[i] ??= line();
+    if (other || i >= kept.count) arrange(lines[i], columns.map(({ cells }) => cells[i]));
+  });
+  for (const gone of lines.slice(rows.length, kept.count)) gone.remove();
+  body.append(...lines.slice(kept.count, rows.length));
+  kept.count = rows.length;
 }
 
 const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Home: [0, -Infinity], End: [0, Infinity] };
@@ -182,8 +219,8 @@ const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], Arrow
 function walkable(kept, head) {
   const inside = (value, size) => Math.max(0, Math.min(value, size - 1));
   kept.tab = ([i, k], focus = false) => {
-    kept.place = [inside(i, kept.lines.length), inside(k, kept.data.columns.length)];
-    const cell = kept.lines[kept.place[0]]?.cells[kept.place[1]];
+    kept.place = [inside(i, kept.count), inside(k, kept.columns.length)];
+    const cell = kept.columns[kept.place[1]]?.cells[kept.place[0]];
     if (kept.tabbed !== cell && kept.tabbed) kept.tabbed.tabIndex = -1;
     if (cell && cell.tabIndex) cell.tabIndex = 0;
     kept.tabbed = cell;
@@ -196,7 +233,7 @@ function walkable(kept, head) {
     const [i, k] = placeOf(cell);
     kept.tab([i, k]);
     kept.asked = true;
-    kept.tell("cell", { sheet: kept.data.id, row: kept.data.rowIds[kept.lines[i].row], column: kept.data.columnIds[k] });
+    kept.tell("cell", { sheet: kept.data.id, row: kept.data.rowIds[kept.rows[i]], column: kept.data.columnIds[k] });
   };
   kept.body.onkeydown = (event) => {
     const cell = event.target.closest("td, th");
