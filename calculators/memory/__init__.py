@@ -13,7 +13,14 @@ from calculators.memory.deployment import (
     Term,
 )
 from calculators.memory.matrix import FitMatrix, best_fleet, fit_matrix
-from calculators.memory.report import band_ends, cache_pool_bytes, estimate, memory_share, verdict_of
+from calculators.memory.report import (
+    band_ends,
+    cache_pool_bytes,
+    estimate,
+    memory_share,
+    pool_bytes,
+    verdict_of,
+)
 from calculators.memory.search import (
     Change,
     Fleet,
@@ -55,5 +62,6 @@ __all__ = [
     "max_model_len_that_fits",
     "memory_share",
     "on_fleet",
+    "pool_bytes",
     "verdict_of",
 ]

@@ -92,7 +92,11 @@ def cache_pool_bytes(deployment: Deployment) -> Number:
 
     The memory share less everything it counts but the cache; negative when even that does not fit.
     """
-    report = estimate(deployment)
+    return pool_bytes(estimate(deployment))
+
+
+def pool_bytes(report: Report) -> Number:
+    """The same of a report that is known already."""
     return report.budget_bytes - (report.needed_bytes - report.kv_bytes)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from calculators import cost, memory
 from calculators.cost import Money
 from calculators.scenario import Scenario
+from calculators.training import Many
 from pages.ui import catalogue, measured_vendors, price_load, speed_load, training_load, workload
 from pages.ui.gpu_counts import COUNTS, TOGETHER, sizes, splits, staged
 from pages.ui.price_load import Purchase, Rent
@@ -134,7 +135,52 @@ def people_usd_per_month(scenario: Scenario, gpu: str) -> float:
     return float(cost.lost_usd_per_month(scenario.lost_hours_per_week, scenario.usd_per_person_hour))
 
 
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """What is known of a GPU before its setup: prices, a month of people's lost time, unseen as of an Option.
+
+    machine: GPUs in the largest machine that anybody quotes.
+    """
+
+    gpu: str
+    name: str
+    rent: Rent
+    purchase: Purchase
+    machine: float
+    people_usd: float
+    unseen: str
+
+
+def _cards(s: Scenario, ids: Sequence[str], today: date) -> list[_Card]:
+    prices, table = price_load.rents(s, ids, today), measured_vendors.table(s)
+    return [
+        _Card(
+            gpu,
+            catalogue.gpu_name(gpu),
+            prices[gpu],
+            price_load.purchase(s, gpu),
+            price_load.machine(s, prices[gpu]),
+            people_usd_per_month(s, gpu),
+            _unseen(table, gpu),
+        )
+        for gpu in ids
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _unseen(table: str, gpu: str) -> str:
+    return measured_vendors.unseen_words(table, gpu)
+
+
+def _singles(money: Money) -> list[Money]:
+    """Each of many amounts."""
+    return [Money(*sides) for sides in zip(money.value, money.low, money.high, strict=True)]
+
+
 # ---------------------------------------------------------------- serving
+
+
+_Cells = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -162,66 +208,17 @@ class _Serving:
         return len(COUNTS) * (2 if self.staged.any() else 1)
 
 
-@dataclass(frozen=True)
-class _Way:
-    """One split of every GPU and count: arrays [users, GPU, count]; reading [GPU, count]."""
-
-    verdict: NDArray[np.int8]
-    each: tuple[Floats, ...]
-    out: tuple[Floats, ...]
-    reading: Floats
-    reasons: tuple[str | None, ...]
-    assumptions: tuple[str, ...]
-
-
-def _way(load: workload.Workload, ids: Sequence[str], users: NDArray[np.int64], stages: bool) -> _Way | str:
-    """Memory and speed with one split; where it is not tried nothing fits."""
+@lru_cache(maxsize=16)
+def _setups(ids: tuple[str, ...], stages: bool) -> tuple[tuple[workload.PinnedGpu, ...], NDArray[np.int64]]:
+    """Every GPU and count that is tried with one split, and its place among all GPUs x counts."""
     places = [
         (i, k)
         for i, gpu in enumerate(ids)
         for k, count in enumerate(COUNTS)
         if not stages or staged(catalogue.spec_row(gpu), count)
     ]
-    chosen = [workload.pinned(ids[i], COUNTS[k]) for i, k in places]
-    if not chosen:
-        return "nothing is cut into pipeline stages"
-    found = speed_load.speeds(load, chosen, users[:, None])
-    if isinstance(found, str):
-        return found
-    verdict = np.zeros((len(users), len(chosen)), np.int8)
-    column = {gpu: n for n, gpu in enumerate(chosen)}
-    for group in load.alike(chosen):
-        deployment = load.deployment(group, users=users)
-        if isinstance(deployment, str):
-            continue
-        report = memory.estimate(deployment)
-        if report.refused is None:
-            told = np.broadcast_to(report.verdict, (len(group), len(users)))
-            verdict[:, [column[gpu] for gpu in group]] = told.T
-    rows, columns = (np.array(axis) for axis in zip(*places, strict=True))
-
-    def placed(values: Any, empty: Any) -> Any:
-        shape = (len(users), len(chosen))
-        whole = np.full((len(users), len(ids), len(COUNTS)), empty, dtype=np.asarray(empty).dtype)
-        whole[:, rows, columns] = np.broadcast_to(values, shape)
-        return whole
-
-    speed = found.speed
-    spread = measured_vendors.spread_of(measured_vendors.table(load.scenario), tuple(ids))[:, None]
-
-    def sides(one: Any) -> tuple[Floats, ...]:
-        parts = [placed(getattr(one, side), np.nan) for side in _SIDES]
-        return (parts[0], *measured_vendors.widened_by(spread, *parts))
-
-    reading = np.asarray(speed.prompt.total) / np.asarray(found.split.layer_gpus, dtype=float)
-    return _Way(
-        placed(verdict, np.int8(0)),
-        sides(speed.tokens_per_s),
-        sides(speed.output_tokens_per_s),
-        placed(reading, np.nan)[0],
-        found.refused,
-        found.assumptions,
-    )
+    chosen = tuple(workload.pinned(ids[i], COUNTS[k]) for i, k in places)
+    return chosen, np.array([i * len(COUNTS) + k for i, k in places], dtype=np.int64)
 
 
 @lru_cache(maxsize=32)
@@ -231,35 +228,54 @@ def _serving(scenario: Scenario) -> _Serving | tuple[str, str]:
     Raises ConfigRefused.
     """
     load = workload.load(scenario)
-    ids, total = _shown_gpus(scenario), scenario.concurrency
+    ids, total = tuple(_shown_gpus(scenario)), scenario.concurrency
     users = np.unique([-(-total // copies) for copies in range(1, total + 1)])
-    own = _way(load, ids, users, False)
-    if isinstance(own, str):
-        return load.title, own
-    ways = [own]
-    if len(splits(scenario, load.engine)) > 1:
-        other = _way(workload.changed(load, split="pipeline"), ids, users, True)
-        ways += [] if isinstance(other, str) else [other]
+    asked, width = tuple(users.tolist()), len(COUNTS)
+    chosen, places = _setups(ids, False)
+    if why := speed_load.unmodelled(load, chosen):
+        return load.title, why
+    own = all_ways = speed_load.deployed(load, chosen, asked)
+    columns, ways = places, 1
+    in_stages, staged_places = _setups(ids, True)
+    if in_stages and len(splits(scenario, load.engine)) > 1:
+        other = speed_load.deployed(workload.changed(load, split="pipeline"), in_stages, asked)
+        all_ways = own.beside(other)
+        # of each GPU first the counts with the engine's own split, then those with stages
+        columns = np.concatenate(
+            [
+                at // width * 2 * width + at % width + way * width
+                for way, at in enumerate((places, staged_places))
+            ]
+        )
+        ways = 2
+    # only what fits some of the users is asked for its speed
+    able = np.flatnonzero(all_ways.verdict.any(axis=0))
+    able = able if len(able) else np.arange(len(columns))
+    found = speed_load.speeds_of(load, all_ways.only(able), users[:, None])
 
-    def flat(parts: Sequence[Any]) -> Any:
-        """[.., GPU, count] of each way as [.., GPU x way x count]."""
-        joined = np.stack(parts, axis=-2)
-        return joined.reshape(*joined.shape[:-3], -1)
+    def placed(values: Any, at: NDArray[np.int64], empty: Any) -> Any:
+        whole = np.full((len(users), ways * width * len(ids)), empty, dtype=np.asarray(empty).dtype)
+        whole[:, at] = values
+        return whole
 
-    def money(name: str) -> Money:
-        return Money(*(flat([getattr(way, name)[side] for way in ways]) for side in range(len(_SIDES))))
+    spreads = measured_vendors.spread_of(measured_vendors.table(scenario), ids)
+    spread = spreads[columns[able] // (ways * width)]
 
-    width = len(COUNTS)
+    def money(one: Any) -> Money:
+        low, high = measured_vendors.widened_by(spread, one.value, one.low, one.high)
+        return Money(*(placed(side, columns[able], np.nan) for side in (one.value, low, high)))
+
+    reading = np.asarray(found.speed.prompt.total) / np.asarray(found.split.layer_gpus, dtype=float)
     return _Serving(
-        np.tile(np.array(COUNTS), len(ways) * len(ids)),
-        np.tile(np.arange(len(ways)).repeat(width) > 0, len(ids)),
+        np.tile(np.array(COUNTS), ways * len(ids)),
+        np.tile(np.arange(ways).repeat(width) > 0, len(ids)),
         users,
-        flat([way.verdict for way in ways]),
-        money("each"),
-        money("out"),
-        flat([way.reading for way in ways]),
-        own.reasons,
-        own.assumptions,
+        placed(all_ways.verdict, columns, np.int8(0)),
+        money(found.speed.tokens_per_s),
+        money(found.speed.output_tokens_per_s),
+        placed(reading, columns[able], np.nan)[0],
+        own.refused,
+        found.assumptions,
         load,
     )
 
@@ -290,7 +306,7 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     if isinstance(found, tuple):
         return Costs(s, found[0], (), (), (), found[1])
     ids, width = _shown_gpus(s), found.width
-    prices = price_load.rents(s, ids, today)
+    cards = _cards(s, ids, today)
     copies = cost.replicas_needed(s.concurrency, found.users[:, None].astype(float))
     total = copies * found.counts
     rate = found.out.value * s.concurrency / found.users[:, None]  # of all copies
@@ -300,34 +316,40 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
     ]
     enough = [(found.verdict > memory.DOES_NOT_FIT) & fast for fast in fast_enough]
     # without a price the fewest GPUs are taken
-    usd = np.array([1.0 if not prices[gpu].usd > 0 else prices[gpu].usd for gpu in ids]).repeat(width)
+    usd = np.array([card.rent.usd if card.rent.usd > 0 else 1.0 for card in cards]).repeat(width)
     goal = usd * total
     if s.cost_view == "tokens":
         goal = np.nan_to_num(cost.usd_per_million_tokens(goal, rate), nan=np.inf)
-    quoted = np.array([price_load.machine(s, prices[gpu]) for gpu in ids]).repeat(width) >= found.counts
+    quoted = np.array([card.machine for card in cards]).repeat(width) >= found.counts
     fits = found.verdict == memory.FITS
     places = [_cheapest(goal, found.each.value, good, fits & quoted, len(ids)) for good in enough]
     least = _cheapest(  # whoever has such machines
         goal, found.each.value, enough[0] & fits, np.ones_like(fits), len(ids)
     )
-    options = []
-    for i, gpu in enumerate(ids):
-        base = Option(gpu, catalogue.gpu_name(gpu), prices[gpu], price_load.purchase(s, gpu))
-        at = [(int(place[i]) // width, i * width + int(place[i]) % width) for place in places]
-        if places[0][i] < 0:
-            options.append(_without(base, _why_not_served(found, i, s)))
-            continue
-        sums = [np.nan if place[i] < 0 else float(total[one]) for place, one in zip(places, at, strict=True)]
-        one = _served(base, s, found, at[0], sums)
-        if least[i] >= 0 and least[i] != places[0][i] and not quoted[i * width + int(least[i]) % width]:
-            place = (int(least[i]) // width, i * width + int(least[i]) % width)
-            one = replace(one, apart=_served(base, s, found, place, [float(total[place])] * 3))
-        options.append(one)
-    return _ordered(s, found.load.title, options, found.assumptions)
+
+    def cells(place: NDArray[np.int64], of: NDArray[np.int64]) -> _Cells:
+        return place[of] // width, of * width + place[of] % width
+
+    able = np.flatnonzero(places[0] >= 0)
+    sums = [np.where(place[able] < 0, np.nan, total[cells(place, able)]) for place in places]
+    options = dict(
+        zip(able.tolist(), _served(s, found, cards, able, cells(places[0], able), sums), strict=True)
+    )
+    instead = able[(least[able] >= 0) & (least[able] != places[0][able])]
+    instead = instead[~quoted[cells(least, instead)[1]]]
+    at = cells(least, instead)
+    for i, apart in zip(
+        instead.tolist(), _served(s, found, cards, instead, at, [total[at]] * 3), strict=True
+    ):
+        options[i] = replace(options[i], apart=replace(apart, unseen=""))
+    everything = [
+        options.get(i) or _without(card, _why_not_served(found, i, s)) for i, card in enumerate(cards)
+    ]
+    return _ordered(s, found.load.title, everything, found.assumptions)
 
 
-def _without(base: Option, reason: str) -> Option:
-    return Option(base.gpu, base.name, base.rent, base.purchase, reason=reason)
+def _without(card: _Card, reason: str) -> Option:
+    return Option(card.gpu, card.name, card.rent, card.purchase, reason=reason)
 
 
 def _why_not_served(found: _Serving, i: int, s: Scenario) -> str:
@@ -344,55 +366,71 @@ def _why_not_served(found: _Serving, i: int, s: Scenario) -> str:
     return f"does not fit {COUNTS[-1]} GPUs"
 
 
-def _served(base: Option, s: Scenario, found: _Serving, at: tuple[int, int], sums: Sequence[float]) -> Option:
-    """The option of one setup: `at` is its place in [users, setup]; sums are GPUs (value, slow, fast)."""
-    row, column = at
-    users, boards = int(found.users[row]), int(found.counts[column])
-    gpus = int(sums[0])
+def _served(
+    s: Scenario,
+    found: _Serving,
+    cards: Sequence[_Card],
+    of: NDArray[np.int64],
+    at: _Cells,
+    sums: Sequence[Floats],
+) -> list[Option]:
+    """The option of one setup of each of some cards, by their numbers `of`.
+
+    at: the setups' places in [users, setup]; sums: GPUs if they are as fast, slower, faster than we say.
+    """
+    users, boards = found.users[at[0]], found.counts[at[1]]
+    chosen = [cards[i] for i in of.tolist()]
     share = s.concurrency / users
-    out = Money(*(np.asarray(getattr(found.out, side)[at]) * share for side in _SIDES))
-    each = Money(*(np.asarray(getattr(found.each, side)[at]) for side in _SIDES))
-    people = people_usd_per_month(s, base.gpu)
-    hourly = base.rent.usd * gpus
-    people_hourly = people / cost.HOURS_PER_MONTH
+    out = Money(*(getattr(found.out, side)[at] * share for side in _SIDES))
+    each = Money(*(getattr(found.each, side)[at] for side in _SIDES))
+    usd = np.array([card.rent.usd for card in chosen])
+    people = np.array([card.people_usd for card in chosen])
+    gpus, slow, fast = sums
+    hourly = usd * gpus + people / cost.HOURS_PER_MONTH
 
     def per_million(rate: Any) -> Any:
         tokens = cost.all_tokens_per_s(rate, s.prompt_tokens, s.output_tokens)
-        return cost.usd_per_million_tokens(hourly + people_hourly, tokens, s.busy_share)
+        return cost.usd_per_million_tokens(hourly, tokens, s.busy_share)
 
     unit = cost.over_rate(per_million, out.value, out.low, out.high)
     into, outof = cost.input_output_usd_per_million(
-        hourly + people_hourly,
-        out.value,
-        s.prompt_tokens,
-        s.output_tokens,
-        float(found.reading[column]) / share,
-        s.busy_share,
+        hourly, out.value, s.prompt_tokens, s.output_tokens, found.reading[at[1]] / share, s.busy_share
     )
     # the fewest GPUs are those of the fast end; an end that cannot be reached at any size is left open
-    fast, slow = (sums[2], sums[1])
-    months = [float(cost.usd_per_month(base.rent.usd, n)) for n in (gpus, fast, slow)]
-    month = Money(*(np.asarray(x) for x in (months[0], months[1], np.inf if slow != slow else months[2])))
-    month = month.plus(people)
-    return Option(
-        base.gpu, base.name, base.rent, base.purchase,
-        boards=boards, copies=gpus // boards, users_each=users, gpus=gpus, gpus_low=fast,
-        gpus_high=np.inf if slow != slow else slow,
-        split=_split(found.load, base.gpu, boards, bool(found.staged[column])),
-        tight=bool(found.verdict[at] == memory.TIGHT),
-        month=month, unit=unit, unit_in=float(into), unit_out=float(outof), people_usd=people,
-        tokens_per_s=each, output_tokens_per_s=out, rank=unit if s.cost_view == "tokens" else month,
-        together=price_load.machine(s, base.rent) >= boards,
-    )  # fmt: skip
+    most = np.where(np.isnan(slow), np.inf, slow)
+    dearest = np.where(np.isnan(slow), np.inf, cost.usd_per_month(usd, slow))
+    month = Money(cost.usd_per_month(usd, gpus), cost.usd_per_month(usd, fast), dearest).plus(people)
+    months, units, rates, all_rates = (_singles(money) for money in (month, unit, each, out))
+    split = _split_words(found.load, chosen, boards.tolist(), found.staged[at[1]].tolist())
+    tight = found.verdict[at] == memory.TIGHT
+    return [
+        Option(
+            card.gpu, card.name, card.rent, card.purchase,
+            boards=int(boards[n]), copies=int(gpus[n]) // int(boards[n]), users_each=int(users[n]),
+            split=split[n], tight=bool(tight[n]),
+            gpus=int(gpus[n]), gpus_low=float(fast[n]), gpus_high=float(most[n]),
+            month=months[n], unit=units[n], unit_in=float(into[n]), unit_out=float(outof[n]),
+            people_usd=card.people_usd, tokens_per_s=rates[n], output_tokens_per_s=all_rates[n],
+            rank=units[n] if s.cost_view == "tokens" else months[n],
+            together=card.machine >= boards[n], unseen=card.unseen,
+        )
+        for n, card in enumerate(chosen)
+    ]  # fmt: skip
 
 
-def _split(load: workload.Workload, gpu: str, boards: int, stages: bool) -> str:
-    """How one copy is cut over its GPUs; nothing where there is only one."""
-    return (
-        workload.changed(load, split="pipeline").split_of(gpu, boards)
-        if stages
-        else load.split_of(gpu, boards)
-    )
+def _split_words(
+    load: workload.Workload, cards: Sequence[_Card], boards: Sequence[int], stages: Sequence[bool]
+) -> list[str]:
+    """How one copy is cut over the GPUs of each card; nothing where there is only one."""
+    ways = {False: load, True: workload.changed(load, split="pipeline")}
+    known: dict[tuple[int, bool], str] = {}
+    found = []
+    for card, count, staged_ in zip(cards, boards, stages, strict=True):
+        key = workload.pinned(card.gpu, count).devices, staged_
+        if key not in known:
+            known[key] = ways[staged_].split_of(card.gpu, count)
+        found.append(known[key])
+    return found
 
 
 _SIDES = ("value", "low", "high")
@@ -421,27 +459,39 @@ class _Runs:
         return (self.verdict > memory.DOES_NOT_FIT) & np.isfinite(self.hours.value)
 
 
+_LENGTH = {  # how long a run is: its memory and speed do not depend on it
+    name: Scenario.model_fields[name].default
+    for name in ("samples", "sample_tokens", "epochs", "train_tokens", "deadline_days")
+}
+
+
+@lru_cache(maxsize=32)
+def _steady(scenario: Scenario, tried: tuple[int, ...]) -> Many:
+    """Memory and speed of every GPU and number of them. Raises ConfigRefused."""
+    gpus = [workload.pinned(gpu, 1) for gpu in _shown_gpus(scenario)]
+    return training_load.load(scenario).many(gpus, boards=np.array(tried))
+
+
 @lru_cache(maxsize=32)
 def _runs(scenario: Scenario) -> _Runs:
     """Memory and time; nothing in it depends on a price. Raises ConfigRefused."""
     load = training_load.load(scenario)
     ids = _shown_gpus(scenario)
-    tried = np.array(sizes(scenario))
+    tried = sizes(scenario)
     gpus = [workload.pinned(gpu, 1) for gpu in ids]
-    found = load.many(gpus, boards=tried)
+    found = _steady(scenario.model_copy(update=_LENGTH), tried)
     hours = _widened(ids, load.hours(found))
-    devices = np.array([gpu.devices for gpu in gpus])[:, None] * tried
-    days = Money(*(side / devices / 24 for side in (hours.value, hours.low, hours.high)))
-    kinds = load.kinds(gpus)
+    devices = np.array([gpu.devices for gpu in gpus])
+    days = Money(*(side / (devices[:, None] * tried) / 24 for side in (hours.value, hours.low, hours.high)))
     return _Runs(
         tuple(ids),
-        tried,
+        np.array(tried),
         found.verdict,
         hours,
         days,
         _widened(ids, (found.tokens_per_s_per_gpu, found.low, found.high)),
-        tuple(kind.barred or kind.speed_refused for kind in kinds),
-        np.array([gpu.devices for gpu in gpus]),
+        tuple(kind.barred or kind.speed_refused for kind in load.kinds(gpus)),
+        devices,
         load,
     )
 
@@ -459,42 +509,42 @@ def run_costs(scenario: Scenario, today: date) -> Costs:
     load = found.load
     if load.refused:
         return Costs(s, load.work, (), (), (), load.refused)
-    prices = price_load.rents(s, found.gpus, today)
+    cards = _cards(s, found.gpus, today)
     limit = np.inf if s.deadline_days is None else s.deadline_days
-    sides = {side: found.able & (getattr(found.days, side) <= limit) for side in _SIDES}
     fits = found.verdict == memory.FITS
-    options = []
-    for i, gpu in enumerate(found.gpus):
-        base = Option(gpu, catalogue.gpu_name(gpu), prices[gpu], price_load.purchase(s, gpu))
-        quoted = np.array(
-            [price_load.machine(s, base.rent) >= _in_one_machine(s, int(n)) for n in found.sizes]
-        )
-        sure = fits[i] & quoted
-        # without a price the fewest GPUs are taken
-        asked = found.hours.value[i] if base.rent.known else found.sizes.astype(float)
-        at = {side: _least(asked, good[i], sure) for side, good in sides.items()}
-        place = at["value"]
-        if place is None:
-            options.append(_without(base, _why_not_run(found, i, s)))
-            continue
-        fast, slow = (np.inf if n is None else float(found.sizes[n]) for n in (at["low"], at["high"]))
-        mine = float(found.sizes[place])
-        one = _ran(base, s, found, (i, place), (min(fast, mine), max(slow, mine)))
-        least = _least(asked, sides["value"][i] & fits[i], fits[i])
-        if least is not None and least != place and not quoted[least]:
-            own = float(found.sizes[least])
-            one = replace(one, apart=_ran(base, s, found, (i, least), (own, own)))
-        options.append(one)
-    return _ordered(s, load.work, options, load.architecture.assumptions)
+    in_one = np.array([_in_one_machine(s, int(n)) for n in found.sizes])
+    quoted = np.array([card.machine for card in cards])[:, None] >= in_one
+    # without a price the fewest GPUs are taken
+    known = np.array([card.rent.known for card in cards])[:, None]
+    asked = np.where(known, found.hours.value, found.sizes.astype(float))
+    good = [found.able & (getattr(found.days, side) <= limit) for side in _SIDES]
+    place, low, high = (_least(asked, one, fits & quoted) for one in good)
+    least = _least(asked, good[0] & fits, fits)  # whoever has such machines
+    able = np.flatnonzero(place >= 0)
+    mine = found.sizes[place[able]].astype(float)
+    fast, slow = (np.where(end[able] < 0, np.inf, found.sizes[end[able]]) for end in (low, high))
+    ends = np.minimum(fast, mine), np.maximum(slow, mine)
+    options = dict(zip(able.tolist(), _ran(s, found, cards, (able, place[able]), ends), strict=True))
+    instead = able[(least[able] >= 0) & (least[able] != place[able])]
+    instead = instead[~quoted[instead, least[instead]]]
+    own = found.sizes[least[instead]].astype(float)
+    apart = _ran(s, found, cards, (instead, least[instead]), (own, own))
+    for i, one in zip(instead.tolist(), apart, strict=True):
+        options[i] = replace(options[i], apart=replace(one, unseen=""))
+    everything = [options.get(i) or _without(card, _why_not_run(found, i, s)) for i, card in enumerate(cards)]
+    return _ordered(s, load.work, everything, load.architecture.assumptions)
 
 
-def _least(asked: Floats, good: NDArray[np.bool_], sure: NDArray[np.bool_]) -> int | None:
-    """The place of the least of what is asked, of several the fewest GPUs; what is sure comes first."""
-    among = good & sure if (good & sure).any() else good
-    if not among.any():
-        return None
+def _least(asked: Floats, good: NDArray[np.bool_], sure: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each GPU the place of the least of what is asked, of several the fewest; -1 where nothing is good.
+
+    What is sure comes first. All are [gpu, size].
+    """
+    both = good & sure
+    among = np.where(both.any(axis=1, keepdims=True), both, good)
     among_asked = np.where(among, asked, np.inf)
-    return int(np.argmax(among_asked <= among_asked.min() * (1 + 1e-9)))
+    first = np.argmax(among_asked <= among_asked.min(axis=1, keepdims=True) * (1 + 1e-9), axis=1)
+    return np.where(among.any(axis=1), first, -1)
 
 
 def _in_one_machine(s: Scenario, gpus: int) -> int:
@@ -511,34 +561,46 @@ def _why_not_run(found: _Runs, i: int, s: Scenario) -> str:
     return f"does not fit {most:,} GPU{'s' if most > 1 else ''}"
 
 
-def _ran(base: Option, s: Scenario, found: _Runs, at: tuple[int, int], ends: Sequence[float]) -> Option:
-    """The option of one number of GPUs; ends are the numbers at the fast and at the slow end of the band."""
-    i, column = at
-    gpus = int(found.sizes[column])
-    hours = Money(*(np.asarray(getattr(found.hours, side)[at]) for side in _SIDES))
-    days = Money(*(np.asarray(getattr(found.days, side)[at]) for side in _SIDES))
-    board_hours = 1 / float(found.per_board[i])  # prices are of a board
-    people = people_usd_per_month(s, base.gpu)
-    run = cost.of_time(
-        lambda h: cost.usd_per_run(h, _busy(base.rent, s) * board_hours), hours.value, hours.low, hours.high
-    )
+def _ran(
+    s: Scenario, found: _Runs, cards: Sequence[_Card], at: _Cells, ends: tuple[Floats, Floats]
+) -> list[Option]:
+    """The option of one number of GPUs of each of some cards, at places [gpu, size].
+
+    ends: the numbers of GPUs at the fast and at the slow end of the band.
+    """
+    chosen = [cards[i] for i in at[0].tolist()]
+    gpus = found.sizes[at[1]].tolist()
+
+    def picked(money: Money) -> Money:
+        return Money(*(getattr(money, side)[at] for side in _SIDES))
+
+    hours, days, speed = (picked(money) for money in (found.hours, found.days, found.tokens_per_s))
+    people = np.array([card.people_usd for card in chosen])
+    # prices are of a board
+    usd = np.array([_busy(card.rent, s) for card in chosen]) * (1 / found.per_board[at[0]])
+    run = cost.of_time(lambda h: cost.usd_per_run(h, usd), hours.value, hours.low, hours.high)
+    months: list[Money] | None = None
     if s.task == "train":
-        lost = Money(*(people * getattr(days, side) / DAYS_PER_MONTH for side in _SIDES))
-        run = Money(*(getattr(run, side) + getattr(lost, side) for side in _SIDES))
-        month, people = None, float(lost.value)
+        lost = [people * getattr(days, side) / DAYS_PER_MONTH for side in _SIDES]
+        run = Money(*(getattr(run, side) + more for side, more in zip(_SIDES, lost, strict=True)))
+        people = lost[0]
     else:
-        month = Money(
-            *(cost.runs_usd_per_month(getattr(run, side), s.runs_per_month, people) for side in _SIDES)
+        months = _singles(
+            Money(*(cost.runs_usd_per_month(getattr(run, side), s.runs_per_month, people) for side in _SIDES))
         )
-    return Option(
-        base.gpu, base.name, base.rent, base.purchase,
-        boards=gpus, copies=1, gpus=gpus, gpus_low=ends[0], gpus_high=ends[1],
-        tight=bool(found.verdict[at] == memory.TIGHT),
-        month=month, unit=run, people_usd=people,
-        tokens_per_s=Money(*(np.asarray(getattr(found.tokens_per_s, side)[at]) for side in _SIDES)),
-        gpu_hours=hours, days=days, rank=run if month is None else month,
-        together=price_load.machine(s, base.rent) >= _in_one_machine(s, gpus),
-    )  # fmt: skip
+    tight = found.verdict[at] == memory.TIGHT
+    units, each_hours, each_days, speeds = (_singles(money) for money in (run, hours, days, speed))
+    return [
+        Option(
+            card.gpu, card.name, card.rent, card.purchase,
+            boards=gpus[n], copies=1, gpus=gpus[n], gpus_low=float(ends[0][n]), gpus_high=float(ends[1][n]),
+            tight=bool(tight[n]), month=months[n] if months else None, unit=units[n],
+            people_usd=float(people[n]), tokens_per_s=speeds[n], gpu_hours=each_hours[n], days=each_days[n],
+            rank=months[n] if months else units[n],
+            together=card.machine >= _in_one_machine(s, gpus[n]), unseen=card.unseen,
+        )
+        for n, card in enumerate(chosen)
+    ]  # fmt: skip
 
 
 def _busy(rent: Rent, s: Scenario) -> float:
@@ -551,20 +613,15 @@ def _busy(rent: Rent, s: Scenario) -> float:
 
 
 def _ordered(s: Scenario, name: str, options: Sequence[Option], notes: Sequence[str]) -> Costs:
-    table = measured_vendors.table(s)
-    options = [
-        replace(one, unseen=measured_vendors.unseen_words(table, one.gpu)) if one.possible else one
-        for one in options
-    ]
+    firm = {option.gpu for option in options if option.priced and option.sure}
 
     def key(option: Option) -> tuple[int, float, str]:
         if option.priced and option.rank is not None:
-            return (0 if option.sure else 1), float(option.rank.value), option.name
+            return (0 if option.gpu in firm else 1), float(option.rank.value), option.name
         return (2, float(option.gpus), option.name) if option.possible else (3, 0.0, option.name)
 
     ordered = sorted(options, key=key)
-    sure = any(option.priced and option.sure for option in ordered)
-    among = [option for option in ordered if option.priced and (option.sure or not sure)]
+    among = [option for option in ordered if option.priced and (option.gpu in firm or not firm)]
     ranks = [option.rank for option in among if option.rank is not None]
     tied: tuple[str, ...] = ()
     if ranks:

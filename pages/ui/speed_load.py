@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calculators import memory
 from calculators.kept import kept_by_identity
 from calculators.memory.cache import batch_tokens
 from calculators.scenario import Scenario
@@ -24,7 +25,7 @@ from calculators.speed import (
     serving_speed,
 )
 from calculators.speed.rates import UNKNOWN, stack
-from calculators.speed.room import held_tokens, resident_sequences
+from calculators.speed.room import held_tokens, sequence_limit, sequences_that_fit
 from gpu_data.speed import speed_bands, speed_engine_like, speed_engines
 from gpu_data.speed_schemas import SpeedEngine
 from pages.ui import catalogue, words, workload
@@ -50,6 +51,84 @@ class Speeds:
     assumptions: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Deployed:
+    """A model on GPUs of any kind and count: arrays [gpu], in the order given.
+
+    verdict: memory for each number of users asked about [users, gpu]; resident: requests that are held at
+    once; step_tokens: of one step; refused: why a GPU has no speed.
+    """
+
+    gpus: tuple[workload.PinnedGpu, ...]
+    verdict: NDArray[np.int8]
+    resident: NDArray[np.float64]
+    step_tokens: NDArray[np.float64]
+    split: Split
+    rates: GpuRates
+    refused: tuple[str | None, ...]
+
+    def only(self, at: NDArray[np.int64]) -> Deployed:
+        """Some of the GPUs, by their places."""
+        split = self.split
+        return Deployed(
+            tuple(self.gpus[i] for i in at),
+            self.verdict[:, at],
+            self.resident[at],
+            self.step_tokens[at],
+            Split(np.asarray(split.tensor_parallel_size)[at], np.asarray(split.layer_gpus)[at]),
+            _rates_at(self.rates, at),
+            tuple(self.refused[i] for i in at),
+        )
+
+    def beside(self, other: Deployed) -> Deployed:
+        """These GPUs, and others behind them."""
+
+        def both(name: str, of: Any = self, more: Any = other) -> NDArray[Any]:
+            return np.concatenate((getattr(of, name), getattr(more, name)), axis=-1)
+
+        splits = (self.split, other.split)
+        arrays = {name: both(name, self.rates, other.rates) for name in _RATES}
+        return Deployed(
+            self.gpus + other.gpus,
+            both("verdict"),
+            both("resident"),
+            both("step_tokens"),
+            Split(both("tensor_parallel_size", *splits), both("layer_gpus", *splits)),
+            replace(
+                self.rates,
+                **arrays,
+                computed_in=(*self.rates.computed_in, *other.rates.computed_in),
+                assumptions=tuple(dict.fromkeys(self.rates.assumptions + other.rates.assumptions)),
+            ),
+            self.refused + other.refused,
+        )
+
+
+_RATES = tuple(field.name for field in fields(GpuRates) if field.name not in ("computed_in", "assumptions"))
+
+
+def _rates_at(rates: GpuRates, at: NDArray[np.int64]) -> GpuRates:
+    """Rates of some places of a stack; the notes of all."""
+    arrays = {name: np.asarray(getattr(rates, name))[at] for name in _RATES}
+    return replace(rates, **arrays, computed_in=tuple(rates.computed_in[i] for i in at))
+
+
+def unmodelled(load: workload.Workload, gpus: Sequence[workload.PinnedGpu]) -> str | None:
+    """Why the workload has no speed on any of the GPUs; None when it may have one."""
+    s = load.scenario
+    if speed_engine_like(load.engine.id, load.engine.family) is None:
+        others = words.either([known.label for known in speed_engines()])
+        return f"the speed of {load.engine.label} is not modelled: choose {others}"
+    if not load.architecture.generates:
+        return "the model is an encoder: it writes no tokens"
+    if not gpus:
+        return "no GPU is chosen"
+    if s.prompt_tokens + s.output_tokens > s.max_model_len:
+        asked = f"a prompt of {words.count(s.prompt_tokens, 'token')} and an answer of {s.output_tokens:,}"
+        return f"{asked} are longer than the context of {words.count(s.max_model_len, 'token')}"
+    return None
+
+
 def speeds(
     load: workload.Workload,
     gpus: Sequence[workload.PinnedGpu] | None = None,
@@ -63,87 +142,166 @@ def speeds(
     model does not fit or cannot run is NaN.
     """
     chosen = tuple(load.pinned if gpus is None else gpus)
-    s = load.scenario
-    engine = speed_engine_like(load.engine.id, load.engine.family)
-    if engine is None:
-        others = words.either([known.label for known in speed_engines()])
-        return f"the speed of {load.engine.label} is not modelled: choose {others}"
-    if not load.architecture.generates:
-        return "the model is an encoder: it writes no tokens"
-    if not chosen:
-        return "no GPU is chosen"
-    longest = s.prompt_tokens + s.output_tokens
-    if longest > s.max_model_len:
-        asked = f"a prompt of {words.count(s.prompt_tokens, 'token')} and an answer of {s.output_tokens:,}"
-        return f"{asked} are longer than the context of {words.count(s.max_model_len, 'token')}"
-    room = _room(s.model_copy(update=_NO_ROOM), chosen)
-    resident, refused = room.resident, list(room.refused)
-    key = (s.model, s.config_json) if load.weight_format.kind == "native" else ("", "")
-    found: list[GpuRates] = []
-    for i, gpu in enumerate(chosen):
-        rates = _rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key)
-        if isinstance(rates, str):
-            refused[i] = refused[i] or rates
-            rates = UNKNOWN
-        elif refused[i] is None and resident[i] < 1:
-            refused[i] = "does not fit"
-        found.append(UNKNOWN if refused[i] else rates)
-    split, fleet = room.split, stack(found)
+    if why := unmodelled(load, chosen):
+        return why
+    return speeds_of(load, deployed(load, chosen), users, streamed)
+
+
+def speeds_of(load: workload.Workload, on: Deployed, users: Any = None, streamed: bool = True) -> Speeds:
+    """Speed of a workload that is not `unmodelled`, as it is `deployed`."""
+    s, engine = load.scenario, _engine(load)
     speed = serving_speed(
         work_of(load),
-        fleet,
+        on.rates,
         engine,
         speed_bands(),
         s.prompt_tokens,
         s.output_tokens,
         s.concurrency if users is None else users,
-        resident,
-        split,
-        room.step_tokens,
+        on.resident,
+        on.split,
+        on.step_tokens,
         float(streamed),
     )
-    notes = (*_assumptions(engine, speed), *fleet.assumptions)
-    return Speeds(chosen, speed, split, fleet, tuple(refused), engine, notes)
+    notes = (*_assumptions(engine, speed), *on.rates.assumptions)
+    return Speeds(on.gpus, speed, on.split, on.rates, on.refused, engine, notes)
+
+
+def deployed(
+    load: workload.Workload, gpus: Sequence[workload.PinnedGpu], users: Sequence[int] = ()
+) -> Deployed:
+    """The workload on these GPUs, and its memory for each number of `users`.
+
+    What does not depend on the tokens or the users is kept: the same GPUs are asked again with others.
+    """
+    chosen, s, engine = tuple(gpus), load.scenario, _engine(load)
+    key = s.model_copy(update=_UNUSED)
+    placed = _placed(key, chosen)
+    room = _room(key, chosen, s.max_model_len, tuple(users))
+    held = held_tokens(engine, s.prompt_tokens, s.output_tokens)
+    each = _request_bytes(key, chosen, max(int(held), 1))
+    resident = sequences_that_fit(room.pool_bytes, each, room.most_sequences)
+    refused = tuple(
+        why or ("does not fit" if few else None)
+        for why, few in zip(placed.refused, resident < 1, strict=True)
+    )
+    known = [rates for rates, why in zip(placed.rates, refused, strict=True) if why is None]
+    at = np.array([i if why is None else -1 for i, why in enumerate(refused)])
+    rates = _rates_at(placed.stacked, at)
+    notes = tuple(dict.fromkeys(text for one in known for text in one.assumptions))
+    return Deployed(
+        chosen,
+        room.verdict,
+        resident,
+        room.step_tokens,
+        placed.split,
+        replace(rates, assumptions=notes),
+        refused,
+    )
+
+
+_UNUSED = {  # what `deployed` does not depend on, or is told beside the scenario
+    name: Scenario.model_fields[name].default
+    for name in (
+        "concurrency", "max_model_len", "prompt_tokens", "output_tokens", "map_gpu", "least_tokens_per_s",
+    )
+}  # fmt: skip
+_Gpus = tuple[workload.PinnedGpu, ...]
 
 
 @dataclass(frozen=True)
-class _Room:
-    """Requests that are held at once, tokens of a step, the split and why there is none, of GPUs in order."""
+class _Placed:
+    """How a model is cut over GPUs in order, or why not, whatever the tokens and users.
 
-    resident: NDArray[np.float64]
-    step_tokens: NDArray[np.float64]
+    groups: places of GPUs that one call can take, and the call, with an axis for users; not of those refused.
+    stacked: all the rates, and behind them that of a GPU without any.
+    """
+
+    groups: tuple[tuple[NDArray[np.int64], memory.Deployment], ...]
     split: Split
+    rates: tuple[GpuRates, ...]
+    stacked: GpuRates
     refused: tuple[str | None, ...]
 
 
-_NO_ROOM = {  # no room depends on these: the same GPUs are asked again with other users
-    name: Scenario.model_fields[name].default for name in ("concurrency", "map_gpu", "least_tokens_per_s")
-}
-
-
 @lru_cache(maxsize=64)
-def _room(scenario: Scenario, chosen: tuple[workload.PinnedGpu, ...]) -> _Room:
+def _placed(scenario: Scenario, chosen: _Gpus) -> _Placed:
     load = workload.load(scenario)
-    engine = speed_engine_like(load.engine.id, load.engine.family)
-    assert engine is not None
-    held = held_tokens(engine, scenario.prompt_tokens, scenario.output_tokens)
-    resident, step_tokens = np.zeros(len(chosen)), np.full(len(chosen), float(engine.chunk_tokens))
+    engine = _engine(load)
     tensor, layers = np.ones(len(chosen)), np.ones(len(chosen))
     refused: list[str | None] = [None] * len(chosen)
     place = {gpu: i for i, gpu in enumerate(chosen)}
+    groups = []
     for group in load.alike(chosen):
-        at = [place[gpu] for gpu in group]
-        deployment = load.deployment(group, users=1)
+        at = np.array([place[gpu] for gpu in group])
+        deployment = load.deployment(group, users=np.ones(1))
         if isinstance(deployment, str):
             for i in at:
                 refused[i] = deployment
             continue
-        resident[at] = resident_sequences(deployment, engine, held)
-        if deployment.engine.batch_defaults:
-            step_tokens[at] = batch_tokens(deployment)
+        groups.append((at, deployment))
         parallel = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
         tensor[at], layers[at] = (1, deployment.gpus) if engine.splits_by_layers else parallel
-    return _Room(resident, step_tokens, Split(tensor, layers), tuple(refused))
+    key = (scenario.model, scenario.config_json) if load.weight_format.kind == "native" else ("", "")
+    found = [_rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key) for gpu in chosen]
+    reasons = [
+        why or (one if isinstance(one, str) else None) for why, one in zip(refused, found, strict=True)
+    ]
+    rates = tuple(UNKNOWN if isinstance(one, str) else one for one in found)
+    return _Placed(tuple(groups), Split(tensor, layers), rates, stack((*rates, UNKNOWN)), tuple(reasons))
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Memory of GPUs in order: what is left for the cache, most sequences at once, tokens of a step.
+
+    Nothing on those that are refused. verdict: for each number of users asked about [users, gpu].
+    """
+
+    verdict: NDArray[np.int8]
+    pool_bytes: NDArray[np.float64]
+    most_sequences: NDArray[np.float64]
+    step_tokens: NDArray[np.float64]
+
+
+@lru_cache(maxsize=64)
+def _room(scenario: Scenario, chosen: _Gpus, max_model_len: int, users: tuple[int, ...]) -> _Room:
+    engine, count = _engine(workload.load(scenario)), len(chosen)
+    asked = np.array((1, *users))  # the pool is that of a server as it starts, with one user
+    verdict = np.zeros((len(users), count), np.int8)
+    pool, most = np.zeros(count), np.zeros(count)
+    step_tokens = np.full(count, float(engine.chunk_tokens))
+    for at, group in _placed(scenario, chosen).groups:
+        deployment = group.but(max_model_len=max_model_len, concurrency=asked)
+        report = memory.estimate(deployment)
+        pool[at] = _first(memory.pool_bytes(report))
+        most[at] = _first(sequence_limit(deployment, engine))
+        if deployment.engine.batch_defaults:
+            step_tokens[at] = _first(batch_tokens(deployment))
+        if report.refused is None:
+            verdict[:, at] = np.broadcast_to(report.verdict, (len(at), len(asked)))[:, 1:].T
+    return _Room(verdict, pool, most, step_tokens)
+
+
+@lru_cache(maxsize=64)
+def _request_bytes(scenario: Scenario, chosen: _Gpus, tokens: int) -> NDArray[np.float64]:
+    """What one request of so many tokens keeps in the cache of each GPU [byte]."""
+    found = np.zeros(len(chosen))
+    for at, group in _placed(scenario, chosen).groups:
+        found[at] = _first(memory.estimate(group.but(max_model_len=tokens)).kv_bytes)
+    return found
+
+
+def _first(values: Any) -> Any:
+    """What holds for the first number of users: of values [gpu, users], or of one for all."""
+    values = np.asarray(values)
+    return values[..., 0] if values.ndim else values
+
+
+def _engine(load: workload.Workload) -> SpeedEngine:
+    engine = speed_engine_like(load.engine.id, load.engine.family)
+    assert engine is not None
+    return engine
 
 
 def _assumptions(engine: SpeedEngine, speed: ServingSpeed) -> tuple[str, ...]:
