@@ -7,7 +7,7 @@ which weight format and split. Every measure is better when it is lower; NaN mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +45,9 @@ class Measure:
 
     def at(self, place: Any) -> Measure:
         """Some of its entries."""
-        return Measure(*(np.asarray(getattr(self, f.name))[place] for f in fields(self)))
+        if self.low is self.value and self.high is self.value:
+            return Measure.exact(self.value[place])
+        return Measure(self.value[place], self.low[place], self.high[place])
 
 
 @dataclass(frozen=True)
@@ -75,17 +77,25 @@ class Options:
 
     def at(self, place: Any) -> Options:
         """Some of the configurations."""
+        return Options(
+            self.verdict[place],
+            self.usd.at(place),
+            self.seconds.at(place),
+            self.power_w[place],
+            self.gpus[place],
+            self.allowed[place],
+            self.offered[place],
+        )
 
-        def part(value: Any) -> Any:
-            return value.at(place) if isinstance(value, Measure) else value[place]
-
-        return Options(**{f.name: part(getattr(self, f.name)) for f in fields(self)})
+    def key(self, name: str, place: Any = ...) -> Floats:
+        """A measure to compare some configurations by; the unknown stands behind everything known."""
+        one = getattr(self, name)
+        value = (one.value if isinstance(one, Measure) else one)[place]
+        return np.where(np.isnan(value), np.inf, value)
 
     def keys(self, objective: Objective) -> list[Floats]:
-        """What is compared, first the objective; the unknown stands behind everything known."""
-        found = (getattr(self, name) for name in OBJECTIVES[objective])
-        values = (one.value if isinstance(one, Measure) else one for one in found)
-        return [np.where(np.isnan(value), np.inf, value) for value in values]
+        """What is compared, first the objective."""
+        return [self.key(name) for name in OBJECTIVES[objective]]
 
 
 def meets(limits: Sequence[Limit], side: str = "value") -> NDArray[np.bool_]:
@@ -109,13 +119,25 @@ def grades(options: Options, limits: Sequence[Limit] = (), side: str = "value") 
 
 def best_setups(options: Options, grade: NDArray[np.int8], objective: Objective) -> NDArray[np.int64]:
     """The best setup of each card, -1 where none is possible: grade first, then the objective's measures."""
+    first, *others = OBJECTIVES[objective]
     top = grade.max(axis=1, keepdims=True, initial=NOT)
     left = (grade == top) & (top > NOT)
-    for key in options.keys(objective):
-        asked = np.where(left, np.broadcast_to(key, left.shape), np.inf)
-        least = asked.min(axis=1, keepdims=True, initial=np.inf)
-        left &= asked <= least
-    return np.where(left.any(axis=1), left.argmax(axis=1), -1)
+    asked = np.where(left, options.key(first), np.inf)
+    left &= asked <= asked.min(axis=1, keepdims=True, initial=np.inf)
+    cards, setups = np.nonzero(left)  # few: the other measures only decide between these
+    for name in others:
+        starts = _starts(cards)
+        key = options.key(name, (cards, setups))
+        least = np.minimum.reduceat(key, starts).repeat(np.diff(starts, append=len(key)))
+        cards, setups = cards[key <= least], setups[key <= least]
+    found, starts = np.full(len(left), -1), _starts(cards)
+    found[cards[starts]] = setups[starts]
+    return found
+
+
+def _starts(cards: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each card begins in a list of them that stand together."""
+    return np.flatnonzero(np.diff(cards, prepend=-1))
 
 
 def order(

@@ -206,6 +206,7 @@ class _Cards:
     """Facts of every GPU in the list, in its order: arrays [card]."""
 
     ids: tuple[str, ...]
+    names: tuple[str, ...]
     power_w: Floats
     memory: Floats
     vendor: NDArray[Any]
@@ -236,6 +237,7 @@ def _cards(pre_release: bool) -> _Cards:
     forms = [compare_choices.form_class(str(known(row["form_factor"], ""))) for row in rows]
     return _Cards(
         ids,
+        tuple(catalogue.gpu_name(gpu) for gpu in ids),
         np.array([float(known(row["tdp_w"], np.nan)) for row in rows]),
         np.array([float(row["memory_gb"]) for row in rows]),
         np.array([catalogue.slug(row["vendor"]) for row in rows]),
@@ -348,6 +350,20 @@ def _grid(users: int) -> tuple[int, ...]:
     return tuple(sorted({*range(1, DENSE + 1)}.union(*map(_shares, asked))))
 
 
+@cache
+def _places(pre_release: bool, pipeline: bool) -> NDArray[np.int64]:
+    """(card, count) by place, of every pair that is tried with a split."""
+    ids = _cards(pre_release).ids
+    return np.array(
+        [
+            (i, k)
+            for i, gpu in enumerate(ids)
+            for k, count in enumerate(COUNTS)
+            if not pipeline or staged(catalogue.spec_row(gpu), count)
+        ]
+    ).reshape(-1, 2)
+
+
 @lru_cache(maxsize=6)  # a few megabytes each
 def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch: bool) -> _Served | str:
     """Memory and speed of every GPU and count; nothing in it depends on a price. Raises ConfigRefused."""
@@ -355,15 +371,14 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
         s.model_copy(update={"weight_format": fmt, "split": "pipeline" if pipeline else s.split})
     )
     cards = _cards(s.pre_release)
-    pairs = [(gpu, count) for gpu in cards.ids for count in COUNTS]
-    if pipeline:
-        pairs = [(gpu, count) for gpu, count in pairs if staged(catalogue.spec_row(gpu), count)]
-    chosen = [workload.pinned(gpu, count) for gpu, count in pairs]
+    places = _places(s.pre_release, pipeline)
+    rows, columns = places.T
+    chosen = [workload.pinned(cards.ids[i], COUNTS[k]) for i, k in places]
     many = np.array(users)[:, None]
     found = speed_load.speeds(load, chosen, many, streamed=not batch)
     if isinstance(found, str):
         return found
-    shape = (len(users), len(pairs))
+    shape = (len(users), len(chosen))
     verdict, full = np.zeros(shape, np.int8), np.full(shape, np.nan)
     place = {gpu: i for i, gpu in enumerate(chosen)}
     for group in load.alike(chosen):
@@ -388,17 +403,20 @@ def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch
         if not pipeline:
             return values.reshape(len(users), len(cards.ids), len(COUNTS))
         whole = np.full((len(users), len(cards.ids), len(COUNTS)), empty, dtype=values.dtype)
-        row = {gpu: i for i, gpu in enumerate(cards.ids)}
-        whole[:, [row[gpu] for gpu, _ in pairs], [COUNTS.index(n) for _, n in pairs]] = values
+        whole[:, rows, columns] = values
         return whole
 
     table = measured_vendors.table_of(s.task, load.engine.id, load.engine.family)
-    spread = measured_vendors.spread_of(table, cards.ids)[:, None]
+    spread = measured_vendors.spread_of(table, cards.ids)[rows]
+    wider = np.flatnonzero(spread)
 
     def measure(one: Any) -> Measure:
         # what an engine's fixed time makes equal is not told apart by rounding
-        parts = [placed(np.round(getattr(one, side), DIGITS)) for side in SIDES]
-        return Measure(parts[0], *measured_vendors.widened_by(spread, *parts))
+        value, low, high = (np.round(np.broadcast_to(getattr(one, side), shape), DIGITS) for side in SIDES)
+        low[:, wider], high[:, wider] = measured_vendors.widened_by(
+            spread[wider], *(side[:, wider] for side in (value, low, high))
+        )
+        return Measure(placed(value), placed(low), placed(high))
 
     reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
     return _Served(
@@ -426,31 +444,31 @@ def _ways(s: Scenario, batch: bool) -> list[_Served] | str:
 
 @dataclass(frozen=True)
 class _Stacked:
-    """All ways of serving as one table [card, setup]."""
+    """All ways of serving as one table: arrays [card, users, setup]; way, boards of each setup."""
 
     cards: _Cards
     ways: tuple[_Served, ...]
+    users: NDArray[np.int64]
+    way: NDArray[np.int64]
+    boards: NDArray[np.int64]
     verdict: NDArray[np.int8]
-    full: Floats
     seconds: Measure
     first_s: Measure
     output_per_s: Measure
-    boards: NDArray[np.int64]
-    users: NDArray[np.int64]
-    way: NDArray[np.int64]
-    use: ranking.Use
-    running: Floats
 
-    def on_one(self, i: int, k: int) -> float:
+    def on_one(self, i: int, u: int, k: int) -> float:
         """Memory that one GPU would need for the users of a setup, over what it has."""
-        way = next(n for n, one in enumerate(self.ways) if one.format == self.ways[self.way[k]].format)
-        same = (self.boards == 1) & (self.users == self.users[k]) & (self.way == way)
-        return float(self.full[i, np.flatnonzero(same)[0]])
+        fmt = self.ways[self.way[k]].format
+        return float(next(one for one in self.ways if one.format == fmt).full[u, i, COUNTS.index(1)])
 
-    def used(self, i: int, k: int) -> Use:
+    def used(self, i: int, u: int, k: int) -> Use:
         """What one setup of one GPU uses."""
-        columns = (self.full, *(getattr(self.use, name) for name in _TIMES))
-        return Use(*(float(column[i, k]) for column in columns))
+        way, place = self.ways[self.way[k]], (u, i, k % len(COUNTS))
+        return Use(*(float(part[place]) for part in (way.full, *(getattr(way.use, n) for n in _TIMES))))
+
+    def running(self, i: int, u: int, k: int) -> float:
+        """Sequences of one copy at once."""
+        return float(self.ways[self.way[k]].running[u, i, k % len(COUNTS)])
 
 
 @lru_cache(maxsize=4)
@@ -458,15 +476,11 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     ways = _ways(s, batch)
     if isinstance(ways, str):
         return ways
-    users, _, counts = ways[0].verdict.shape
-    grid = np.array((1,) if batch else _grid(s.concurrency))
-    of_users = np.tile(grid.repeat(counts), len(ways))
-    by_users = np.argsort(of_users, kind="stable")  # so that the first so many columns are those of few users
 
     def stack(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """[users, card, count] of each way as [card, way x users x count], few users first."""
-        flat = [part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in parts]
-        return np.concatenate(flat, axis=1)[:, by_users]
+        """[users, card, count] of each way as [card, users, way x count]."""
+        joined = np.stack([part.transpose(1, 0, 2) for part in parts], axis=2)
+        return joined.reshape(*joined.shape[:2], -1)
 
     def measures(name: str) -> Measure:
         return Measure(*(stack([getattr(getattr(way, name), side) for way in ways]) for side in SIDES))
@@ -474,16 +488,13 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     return _Stacked(
         _cards(s.pre_release),
         tuple(ways),
+        np.array((1,) if batch else _grid(s.concurrency)),
+        np.arange(len(ways)).repeat(len(COUNTS)),
+        np.tile(np.array(COUNTS), len(ways)),
         stack([way.verdict for way in ways]),
-        stack([way.full for way in ways]),
         measures("seconds"),
         measures("first_s"),
         measures("output_per_s"),
-        np.tile(np.array(COUNTS), users * len(ways))[by_users],
-        of_users[by_users],
-        np.arange(len(ways)).repeat(users * counts)[by_users],
-        ranking.Use(*(stack([getattr(way.use, n) for way in ways]) for n in _TIMES)),
-        stack([way.running for way in ways]),
     )
 
 
@@ -498,51 +509,100 @@ def _technical(s: Scenario) -> Scenario:
     return s.model_copy(update=keep)
 
 
-def _prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
-    rents = price_load.rents(s, cards.ids, today)
-    usd = np.array([rents[gpu].usd for gpu in cards.ids])
-    return rents, usd, np.array([price_load.machine(s, rents[gpu]) for gpu in cards.ids])
+@dataclass(frozen=True)
+class _Prices:
+    """What every GPU costs in an hour: arrays [card].
+
+    usd: of an hour that is counted; machine: GPUs in the largest machine; shaky: the price may not hold.
+    """
+
+    rents: Mapping[str, Rent]
+    usd: Floats
+    machine: Floats
+    shaky: NDArray[np.bool_]
 
 
-def _run_prices(s: Scenario, cards: _Cards, today: date) -> tuple[dict[str, Rent], Floats, Floats]:
+def _prices(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> _Prices:
+    found = [rents[gpu] for gpu in cards.ids]
+    return _Prices(
+        rents,
+        np.array([one.usd for one in found]),
+        np.array([price_load.machine(s, one) for one in found]),
+        np.array([bool(price_load.shaky(one)) for one in found]),
+    )
+
+
+def _run_prices(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> _Prices:
     """Prices of an hour of work: what is rented is paid only then, what is owned in idle hours as well."""
-    rents, usd, machine = _prices(s, cards, today)
-    if s.price_basis == price_load.OWN_BASIS:
-        owned = np.array([not rents[gpu].edited for gpu in cards.ids])
-        usd = np.where(owned, cost.usd_per_busy_hour(usd, s.busy_share), usd)
-    return rents, usd, machine
+    prices = _prices(s, cards, rents)
+    if s.price_basis != price_load.OWN_BASIS:
+        return prices
+    owned = np.array([not rents[gpu].edited for gpu in cards.ids])
+    usd = np.where(owned, cost.usd_per_busy_hour(prices.usd, s.busy_share), prices.usd)
+    return replace(prices, usd=usd)
+
+
+def _rents(s: Scenario, cards: _Cards, today: date) -> dict[str, Rent]:
+    return price_load.rents(s, cards.ids, today)
+
+
+def _rents_for(
+    s: Scenario, rents: Mapping[str, Rent], asked: Scenario, today: date
+) -> Mapping[str, Rent] | None:
+    """Rents of a scenario that differs at most in the prices typed in; None where these are the same too."""
+    edits = [
+        set(mine) ^ set(others)
+        for mine, others in (
+            (s.price_edits, asked.price_edits),
+            (s.purchase_edits, asked.purchase_edits),
+        )
+    ]
+    changed = {gpu for gpu, _ in set().union(*edits) if gpu in rents}
+    return {**rents, **price_load.rents(asked, sorted(changed), today)} if any(edits) else None
 
 
 def _columns(table: _Stacked, users: int) -> NDArray[np.int64]:
-    """Places of the setups for so many users; copies that take more than their share are never better."""
+    """Places of the users of a copy for so many in all; to take more than a share is never better."""
     return np.flatnonzero(np.isin(table.users, list(_shares(users))))
 
 
 def _serving_options(
-    s: Scenario, table: _Stacked, prices: tuple[Any, Floats, Floats], users: int
+    s: Scenario, table: _Stacked, prices: _Prices, users: int, bands: bool = True
 ) -> tuple[Options, tuple[Limit, ...], Floats]:
-    """(options, limits, copies) for so many users: each copy takes its share of them."""
-    _, usd, machine = prices
-    few = np.s_[:, _columns(table, users)]
-    boards = table.boards[few[1]]
-    copies = np.ceil(users / table.users[few[1]])
+    """(options, limits, copies) for so many users: each copy takes its share of them.
+
+    bands: False where only the values are asked about.
+    """
+    few, setups = _columns(table, users), len(table.boards)
+    boards = np.tile(table.boards, len(few))
+    copies = np.ceil(users / table.users[few]).repeat(setups)
     gpus = copies * boards
-    month = Measure.exact(cost.usd_per_month(usd[:, None], gpus[None, :]))
+
+    def flat(values: NDArray[Any]) -> NDArray[Any]:
+        return values[:, few].reshape(len(values), -1)
+
+    def measure(one: Measure) -> Measure:
+        return (
+            Measure(*map(flat, (one.value, one.low, one.high))) if bands else Measure.exact(flat(one.value))
+        )
+
+    month = Measure.exact(cost.usd_per_month(prices.usd[:, None], gpus[None, :]))
     power = table.cards.power_w[:, None] * gpus
-    seconds, first = table.seconds.at(few), table.first_s.at(few)
+    seconds = measure(table.seconds)
     options = Options(
-        table.verdict[few], month, seconds, power, np.broadcast_to(gpus, power.shape),
-        _allowed(s, table.cards, boards, gpus), machine[:, None] >= boards[None, :],
+        flat(table.verdict), month, seconds, power, np.broadcast_to(gpus, power.shape),
+        _allowed(s, table.cards, boards, gpus), prices.machine[:, None] >= boards[None, :],
     )  # fmt: skip
-    slowest = 1 / s.least_tokens_per_s if s.least_tokens_per_s else np.inf
-    limits = (
-        Limit("tpot", seconds, slowest),
-        Limit("ttft", first, np.inf if s.max_ttft_s is None else s.max_ttft_s),
-        Limit("usd", month, np.inf if s.cost_ceiling is None else s.cost_ceiling),
-        Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),
-        *_bought(s, table.cards, options.gpus),
-    )
-    return options, limits, copies
+    limits = []
+    if s.least_tokens_per_s:
+        limits.append(Limit("tpot", seconds, 1 / s.least_tokens_per_s))
+    if s.max_ttft_s is not None:
+        limits.append(Limit("ttft", measure(table.first_s), s.max_ttft_s))
+    if s.cost_ceiling is not None:
+        limits.append(Limit("usd", month, s.cost_ceiling))
+    if s.max_power_w is not None:
+        limits.append(Limit("power", Measure.exact(power), s.max_power_w))
+    return options, (*limits, *_bought(s, table.cards, options.gpus)), copies
 
 
 def _bought(s: Scenario, cards: _Cards, gpus: Floats) -> tuple[Limit, ...]:
@@ -553,8 +613,8 @@ def _bought(s: Scenario, cards: _Cards, gpus: Floats) -> tuple[Limit, ...]:
     return (Limit("purchase", Measure.exact(each[:, None] * gpus), s.purchase_ceiling),)
 
 
-def _at(measure: Measure, i: int, k: int) -> Measure:
-    return measure.at((i, k))
+def _at(measure: Measure, *place: int) -> Measure:
+    return Measure(measure.value[place], measure.low[place], measure.high[place])
 
 
 def _finished(
@@ -562,25 +622,28 @@ def _finished(
     work: str,
     cards: _Cards,
     found: tuple[Options, Sequence[Limit]],
-    rents: Mapping[str, Rent],
-    describe: Any,
-    why: Any,
+    prices: _Prices,
+    describe: Callable[[str, int, int], Mapping[str, Any]],
+    why: Callable[[int, str], str],
     notes: Sequence[str],
     switches: tuple[Turn | None, Turn | None] = (None, None),
     open_band: bool = False,
     lead: Lead | None = None,
 ) -> Recommendation:
-    """Choices in order from options [card, setup]; `describe` fills in what only the task knows."""
+    """Choices in order from options [card, setup].
+
+    describe: the fields that only the task knows, of a GPU, its place and that of its setup.
+    """
     options, limits = found
+    rents, names = prices.rents, cards.names
     grade = ranking.grades(options, limits)
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     best = options.at((rows, np.maximum(setups, 0)))
-    unseen, shaky, endless = _unseen(s, cards), _shaky(s, cards, rents), _endless(s, best.seconds)
+    unseen, shaky, endless = _unseen(s, cards), _shaky(s, prices), _endless(s, best.seconds)
     top = _with_founded(grade, setups, ~(unseen | shaky | endless))
     if open_band and s.objective == "cheapest":
         best = replace(best, usd=_with_band(options, limits, best.usd))
-    names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
     ranked = ranking.order(best, top, s.objective, names)
     certain = (top > ranking.NOT) & (top == (top[ranked[0]] if len(ranked) else ranking.NOT))
     on = ranking.frontier(
@@ -592,18 +655,19 @@ def _finished(
     bought = s.price_basis == price_load.OWN_BASIS
     choices = []
     for i in ranked:
-        k = int(setups[i])
+        k, gpu = int(setups[i]), cards.ids[i]
         one = Choice(
-            cards.ids[i], names[i], rents[cards.ids[i]],
-            usd=best.usd.at(i), seconds=_at(options.seconds, i, k), power_w=float(options.power_w[i, k]),
+            gpu, names[i], rents[gpu],
+            usd=_at(best.usd, i), seconds=_at(options.seconds, i, k), power_w=float(options.power_w[i, k]),
             gpus=int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
             offered=bool(options.offered[i, k]), sure=bool(sure[i, k]), frontier=bool(on[i]),
             tied=bool(same[i]) and i != ranked[0],
-            buy_usd=price_load.purchase(s, cards.ids[i]).usd * int(options.gpus[i, k]) if bought else np.nan,
-            unseen=measured_vendors.unseen_words(table, cards.ids[i]) if unseen[i] else "",
-            shaky=price_load.shaky(rents[cards.ids[i]]) if shaky[i] else "", endless=bool(endless[i]),
+            buy_usd=price_load.purchase(s, gpu).usd * int(options.gpus[i, k]) if bought else np.nan,
+            unseen=measured_vendors.unseen_words(table, gpu) if unseen[i] else "",
+            shaky=price_load.shaky(rents[gpu]) if shaky[i] else "", endless=bool(endless[i]),
+            **describe(gpu, i, k),
         )  # fmt: skip
-        choices.append(describe(one, i, k))
+        choices.append(one)
     reasons = ranking.first_failing(options, limits)
     left = [
         Choice(
@@ -631,11 +695,9 @@ def _unseen(s: Scenario, cards: _Cards) -> NDArray[np.bool_]:
     return measured_vendors.unseen(measured_vendors.table(s), cards.ids)
 
 
-def _shaky(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> NDArray[np.bool_]:
+def _shaky(s: Scenario, prices: _Prices) -> NDArray[np.bool_]:
     """Cards whose price may not hold, where money decides."""
-    if s.objective != "cheapest":
-        return np.zeros(len(cards.ids), dtype=bool)
-    return np.array([bool(price_load.shaky(rents[gpu])) for gpu in cards.ids])
+    return prices.shaky if s.objective == "cheapest" else np.zeros_like(prices.shaky)
 
 
 def _endless(s: Scenario, seconds: Measure) -> NDArray[np.bool_]:
@@ -654,21 +716,20 @@ def _with_founded(
 
 
 def _lead(
-    s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]], rents: Mapping[str, Rent]
-) -> tuple[Turn, int]:
-    """What comes first, and the place of its setup; the same order as in `_finished`."""
+    s: Scenario, cards: _Cards, found: tuple[Options, Sequence[Limit]], prices: _Prices
+) -> tuple[Turn, tuple[int, int]]:
+    """What comes first, its place and that of its setup; the same order as in `_finished`."""
     options, limits = found
     grade = ranking.grades(options, limits)
     setups = ranking.best_setups(options, grade, s.objective)
     rows = np.arange(len(cards.ids))
     picked = np.maximum(setups, 0)
     best = options.at((rows, picked))
-    founded = ~(_unseen(s, cards) | _shaky(s, cards, rents) | _endless(s, best.seconds))
+    founded = ~(_unseen(s, cards) | _shaky(s, prices) | _endless(s, best.seconds))
     top = _with_founded(grade, setups, founded)
-    names = [catalogue.gpu_name(gpu) for gpu in cards.ids]
-    ranked = ranking.order(best, top, s.objective, names)
+    ranked = ranking.order(best, top, s.objective, cards.names)
     if not len(ranked):
-        return Turn(np.nan, None), 0
+        return Turn(np.nan, None), (0, 0)
     i = int(ranked[0])
     k = int(picked[i])
     turn = Turn(
@@ -676,7 +737,7 @@ def _lead(
         offered=bool(options.offered[i, k]), founded=bool(founded[i]),
         slow_s=float(options.seconds.high[i, k]),
     )  # fmt: skip
-    return turn, k
+    return turn, (i, k)
 
 
 def floored(value: float, digits: int = 3) -> float:
@@ -774,22 +835,29 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     table = stacked(s)
     if isinstance(table, str):
         return Recommendation(s, load.name, (), refused=table)
-    prices = _prices(s, table.cards, today)
+    rents = _rents(s, table.cards, today)
+    prices = _prices(s, table.cards, rents)
     options, limits, copies = _serving_options(s, table, prices, s.concurrency)
-    mine = _columns(table, s.concurrency)
+    mine, width = _columns(table, s.concurrency), len(table.boards)
+    cut = _cuts(load, table.ways)
 
-    def describe(one: Choice, i: int, k: int) -> Choice:
-        each, k = int(copies[k]), int(mine[k])
-        way = table.ways[table.way[k]]
-        share = s.concurrency / int(table.users[k])
-        out = _at(table.output_per_s, i, k)
-        return replace(
-            one, format=way.format, boards=int(table.boards[k]), copies=each,
-            users_each=int(table.users[k]), first_s=_at(table.first_s, i, k),
-            output_per_s=Measure(*(np.asarray(getattr(out, side)) * share for side in SIDES)),
-            **_split(load, way, int(table.boards[k]), one.gpu),
-            use=table.used(i, k), alone=table.on_one(i, k) if table.boards[k] > 1 else np.nan,
-        )  # fmt: skip
+    def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
+        u, setup = int(mine[k // width]), k % width
+        boards, way = int(table.boards[setup]), int(table.way[setup])
+        each = int(table.users[u])
+        share = s.concurrency / each
+        out = _at(table.output_per_s, i, u, setup)
+        return {
+            "format": table.ways[way].format,
+            "boards": boards,
+            "copies": int(copies[k]),
+            "users_each": each,
+            "first_s": _at(table.first_s, i, u, setup),
+            "output_per_s": Measure(*(np.asarray(side * share) for side in (out.value, out.low, out.high))),
+            "use": table.used(i, u, setup),
+            "alone": table.on_one(i, u, setup) if boards > 1 else np.nan,
+            **cut(way, gpu, boards),
+        }
 
     def why(i: int, name: str) -> str:
         if name in _WHY and name != "memory":
@@ -802,20 +870,23 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         return f"first token later than {s.max_ttft_s:g} s"
 
     def lead(asked: Scenario) -> Turn:
-        paid = prices if _paid_alike(s, asked) else _prices(asked, table.cards, today)
-        users = asked.concurrency
-        options, limits, copies = _serving_options(asked, table, paid, users)
-        turn, k = _lead(asked, table.cards, (options, limits), paid[0])
+        changed = _rents_for(s, rents, asked, today)
+        paid = prices if changed is None else _prices(asked, table.cards, changed)
+        options, limits, copies = _serving_options(asked, table, paid, asked.concurrency, bands=False)
+        turn, (i, k) = _lead(asked, table.cards, (options, limits), paid)
         if turn.gpu is None:
             return turn
-        at = int(_columns(table, users)[k])
-        return replace(turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{table.way[at]}")
+        u, at = int(_columns(table, asked.concurrency)[k // width]), k % width
+        return replace(
+            turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{table.way[at]}",
+            slow_s=float(table.seconds.high[i, u, at]),
+        )  # fmt: skip
 
     def worded(turn: Turn | None) -> Turn | None:
         """With its split in letters, which takes longer than finding it."""
         if turn is None or turn.gpu is None:
             return turn
-        return replace(turn, cut=_split(load, table.ways[int(turn.cut)], turn.boards, turn.gpu)["cut"])
+        return replace(turn, cut=cut(int(turn.cut), turn.gpu, turn.boards)["cut"])
 
     def by_users(users: float) -> Turn:
         return replace(lead(s.model_copy(update={"concurrency": int(users)})), at=users)
@@ -826,7 +897,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         load.name,
         table.cards,
         (options, limits),
-        prices[0],
+        prices,
         describe,
         why,
         table.ways[0].notes,
@@ -836,20 +907,16 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     )
 
 
-def _paid_alike(s: Scenario, other: Scenario) -> bool:
-    """Whether prices are the same in both."""
-    return (s.price_edits, s.purchase_edits) == (other.price_edits, other.purchase_edits)
-
-
 def _turns(
     stops: Sequence[float],
     now: float,
     winner: Callable[[float], Turn],
     between: Callable[[float, float], float | None],
 ) -> tuple[Turn | None, Turn | None]:
-    """The nearest points on both sides at which another GPU comes first."""
-    found = ranking.switch_points(stops, now, lambda at: winner(at).gpu, between)
-    below, above = (None if one is None else replace(winner(one.at), last=one.last) for one in found)
+    """The nearest points on both sides at which another GPU comes first; each point is asked once."""
+    first = cache(winner)
+    found = ranking.switch_points(stops, now, lambda at: first(at).gpu, between)
+    below, above = (None if one is None else replace(first(one.at), last=one.last) for one in found)
     return below, above
 
 
@@ -865,11 +932,24 @@ def _between_days(low: float, high: float) -> float | None:
     return None if max(low, high) < 1.03 * min(low, high) or middle in (low, high) else middle
 
 
-def _split(load: workload.Workload, way: _Served, boards: int, gpu: str) -> dict[str, Any]:
-    """How one copy is cut over its GPUs, in the engine's words."""
-    split = "pipeline" if way.pipeline else load.scenario.split
-    said = workload.changed(load, weight_format=way.format, split=split).split_of(gpu, boards)
-    return {"split": said, "cut": said, "staged": way.pipeline}
+def _cuts(load: workload.Workload, ways: Sequence[_Served]) -> Callable[[int, str, int], Mapping[str, Any]]:
+    """How a copy of a way is cut over so many boards of a GPU, in the engine's words; found once for each."""
+    loads = [
+        workload.changed(
+            load, weight_format=way.format, split="pipeline" if way.pipeline else load.scenario.split
+        )
+        for way in ways
+    ]
+    known: dict[tuple[int, int], Mapping[str, Any]] = {}
+
+    def cut(way: int, gpu: str, boards: int) -> Mapping[str, Any]:
+        key = way, workload.pinned(gpu, boards).devices
+        if key not in known:
+            said = loads[way].split_of(gpu, boards)
+            known[key] = {"split": said, "cut": said, "staged": ways[way].pipeline}
+        return known[key]
+
+    return cut
 
 
 # ---------------------------------------------------------------- a batch
@@ -885,7 +965,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     boards, way = np.tile(table.boards, len(COPIES)), np.tile(table.way, len(COPIES))
 
     def wide(values: NDArray[Any]) -> NDArray[Any]:
-        return np.tile(values, (1, len(COPIES)))
+        return np.tile(values[:, 0], (1, len(COPIES)))
 
     tokens = float(s.batch_requests) * s.output_tokens
     rate = [wide(getattr(table.output_per_s, side)) for side in ("value", "high", "low")]
@@ -893,44 +973,45 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     gpus = copies * boards
     power = np.broadcast_to(cards.power_w[:, None] * gpus, seconds.value.shape)
     verdict = wide(table.verdict)
-    paid = _run_prices(s, cards, today)
-    rents = paid[0]
+    rents = _rents(s, cards, today)
+    prices = _run_prices(s, cards, rents)
+    cut = _cuts(load, table.ways)
 
     per_board = [
         tokens / side / 3600 * table.boards
         for side in (getattr(table.output_per_s, name) for name in ("value", "high", "low"))
     ]  # hours, whatever the copies
 
-    def asked_of(asked: Scenario) -> tuple[tuple[Options, tuple[Limit, ...]], Mapping[str, Rent]]:
-        rents, usd, machine = paid if _paid_alike(s, asked) else _run_prices(asked, cards, today)
-        run = Measure(*(wide(side * usd[:, None]) for side in per_board))
+    def asked_of(asked: Scenario, paid: _Prices) -> tuple[Options, tuple[Limit, ...]]:
+        run = Measure(*(wide(side * paid.usd[:, None, None]) for side in per_board))
         options = Options(
             verdict, run, seconds, power, np.broadcast_to(gpus, power.shape),
-            _allowed(asked, cards, boards, gpus), machine[:, None] >= boards,
+            _allowed(asked, cards, boards, gpus), paid.machine[:, None] >= boards,
         )  # fmt: skip
-        limits = (*_run_limits(asked, seconds, run, power), *_bought(asked, cards, options.gpus))
-        return (options, limits), rents
+        return options, (*_run_limits(asked, seconds, run, power), *_bought(asked, cards, options.gpus))
 
-    options, limits = asked_of(s)[0]
+    options, limits = asked_of(s, prices)
 
     def lead(asked: Scenario) -> Turn:
-        found, rents = asked_of(asked)
-        turn, k = _lead(asked, cards, found, rents)
+        changed = _rents_for(s, rents, asked, today)
+        paid = prices if changed is None else _run_prices(asked, cards, changed)
+        turn, (_, k) = _lead(asked, cards, asked_of(asked, paid), paid)
         if turn.gpu is None:
             return turn
-        cut = _split(load, table.ways[way[k]], int(boards[k]), turn.gpu)["cut"]
-        return replace(turn, boards=int(boards[k]), copies=int(copies[k]), cut=cut)
+        said = cut(int(way[k]), turn.gpu, int(boards[k]))["cut"]
+        return replace(turn, boards=int(boards[k]), copies=int(copies[k]), cut=said)
 
-    def describe(one: Choice, i: int, k: int) -> Choice:
-        j = k % width
-        chosen = table.ways[way[k]]
-        return replace(
-            one, format=chosen.format, boards=int(boards[k]), copies=int(copies[k]),
-            output_per_s=Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
-            **_split(load, chosen, int(boards[k]), one.gpu),
-            users_each=int(table.running[i, j]),
-            use=replace(table.used(i, j), memory=np.nan),  # a batch fills what there is
-        )  # fmt: skip
+    def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
+        setup, of = k % width, int(way[k])
+        return {
+            "format": table.ways[of].format,
+            "boards": int(boards[k]),
+            "copies": int(copies[k]),
+            "output_per_s": Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
+            "users_each": int(table.running(i, 0, setup)),
+            "use": replace(table.used(i, 0, setup), memory=np.nan),  # a batch fills what there is
+            **cut(of, gpu, int(boards[k])),
+        }
 
     told = table.ways[0].reasons
 
@@ -941,7 +1022,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return _WHY.get(name) or f"not within {s.deadline_days:g} days"
 
     return _finished(
-        s, load.name, cards, (options, limits), rents, describe, why, table.ways[0].notes, lead=lead
+        s, load.name, cards, (options, limits), prices, describe, why, table.ways[0].notes, lead=lead
     )
 
 
@@ -994,33 +1075,32 @@ def _run(s: Scenario, today: date) -> Recommendation:
     )
     if load.refused:
         return Recommendation(s, load.work, (), refused=load.refused)
-    paid = _run_prices(s, table.cards, today)
-    rents = paid[0]
+    rents = _rents(s, table.cards, today)
+    prices = _run_prices(s, table.cards, rents)
     ids = table.cards.ids
     hours = [np.asarray(x) for x in load.hours(table.found)]  # of devices
     hours[1:] = measured_vendors.widened("training", ids, *hours)
     each = [table.found.tokens_per_s_per_gpu, table.found.low, table.found.high]
     each[1:] = measured_vendors.widened("training", ids, *each)
     devices = table.devices[:, None] * table.sizes
-    options, limits = _run_options(s, table, hours, *paid[1:])
+    options, limits = _run_options(s, table, hours, prices)
 
     wanted = load.precision.matmul == "bf16"
     without_bf16 = [wanted and lacks_bf16(catalogue.spec_row(gpu)) for gpu in ids]
 
-    def describe(one: Choice, i: int, k: int) -> Choice:
+    def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
         way = training_load.way_on(table.found, int(table.found.option[i, k]), int(devices[i, k]))
-        mfu = float(table.found.mfu[i, k])
-        full = float(
-            table.found.needed_bytes[i, k]
-            / (table.found.needed_bytes[i, k] + table.found.headroom_bytes[i, k])
-        )
-        rate = Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in each))
-        return replace(
-            one, boards=one.gpus, format=load.method if not load.trains else load.precision.label,
-            split="" if way is None else training_load.split_words(way),
-            cut="" if way is None else training_load.split_short(way),
-            output_per_s=rate, use=Use(memory=full, compute=mfu), fp16=bool(without_bf16[i]),
-        )  # fmt: skip
+        needed = table.found.needed_bytes[i, k]
+        full = float(needed / (needed + table.found.headroom_bytes[i, k]))
+        return {
+            "boards": int(options.gpus[i, k]),
+            "format": load.method if not load.trains else load.precision.label,
+            "split": "" if way is None else training_load.split_words(way),
+            "cut": "" if way is None else training_load.split_short(way),
+            "output_per_s": Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in each)),
+            "use": Use(memory=full, compute=float(table.found.mfu[i, k])),
+            "fp16": bool(without_bf16[i]),
+        }
 
     def why(i: int, name: str) -> str:
         if name == "days":
@@ -1030,8 +1110,9 @@ def _run(s: Scenario, today: date) -> Recommendation:
         return _WHY[name]
 
     def lead(asked: Scenario) -> Turn:
-        prices = paid if _paid_alike(s, asked) else _run_prices(asked, table.cards, today)
-        return _lead(asked, table.cards, _run_options(asked, table, hours, *prices[1:]), prices[0])[0]
+        changed = _rents_for(s, rents, asked, today)
+        paid = prices if changed is None else _run_prices(asked, table.cards, changed)
+        return _lead(asked, table.cards, _run_options(asked, table, hours, paid), paid)[0]
 
     def by_days(days: float) -> Turn:
         return replace(lead(s.model_copy(update={"deadline_days": days})), at=days)
@@ -1043,21 +1124,25 @@ def _run(s: Scenario, today: date) -> Recommendation:
         turns = _turns(stops, s.deadline_days, by_days, _between_days)
     notes = load.architecture.assumptions
     return _finished(
-        s, load.work, table.cards, (options, limits), rents, describe, why, notes, turns, lead=lead
+        s, load.work, table.cards, (options, limits), prices, describe, why, notes, turns, lead=lead
     )
 
 
 def _run_options(
-    s: Scenario, table: _Runs, hours: Sequence[Floats], usd: Floats, machine: Floats
+    s: Scenario, table: _Runs, hours: Sequence[Floats], prices: _Prices
 ) -> tuple[Options, tuple[Limit, ...]]:
     devices = table.devices[:, None] * table.sizes
     seconds = Measure(*(side / devices * 3600 for side in hours))
     boards = np.broadcast_to(table.sizes.astype(float), seconds.value.shape)
-    run = Measure(*(side / table.devices[:, None] * usd[:, None] for side in hours))  # prices are of a board
+    run = Measure(
+        *(side / table.devices[:, None] * prices.usd[:, None] for side in hours)
+    )  # prices are of a board
     power = table.cards.power_w[:, None] * boards
     allowed = _allowed(s, table.cards, np.minimum(table.sizes, 8), table.sizes)
     together = np.minimum(table.sizes, TOGETHER[s.task])
-    options = Options(table.found.verdict, run, seconds, power, boards, allowed, machine[:, None] >= together)
+    options = Options(
+        table.found.verdict, run, seconds, power, boards, allowed, prices.machine[:, None] >= together
+    )
     return options, (*_run_limits(s, seconds, run, power), *_bought(s, table.cards, options.gpus))
 
 
@@ -1069,7 +1154,7 @@ def _images(s: Scenario, today: date) -> Recommendation:
     from gpu_data.benchmarks import inference_frame  # only this purpose needs the results
 
     cards = _cards(s.pre_release)
-    rents, usd, _ = _run_prices(s, cards, today)
+    prices = _run_prices(s, cards, _rents(s, cards, today))
     frame = inference_frame()
     rows = frame[
         (frame["benchmark"] == "stable-diffusion-xl")
@@ -1080,20 +1165,20 @@ def _images(s: Scenario, today: date) -> Recommendation:
     best = rows.groupby("gpu_id")["value_per_gpu"].max()
     rate = np.array([float(best.get(gpu, np.nan)) for gpu in cards.ids])[:, None]
     seconds = Measure.exact(1 / rate)
-    month = Measure.exact(usd[:, None] / 3600 / rate * 1000)
+    month = Measure.exact(prices.usd[:, None] / 3600 / rate * 1000)
     power = cards.power_w[:, None] + 0 * rate
     ones = np.ones_like(rate)
     verdict = np.where(np.isfinite(rate), memory.FITS, memory.DOES_NOT_FIT).astype(np.int8)
     options = Options(verdict, month, seconds, power, ones, _allowed(s, cards, 1, ones), ones > 0)
     limits = (Limit("power", Measure.exact(power), np.inf if s.max_power_w is None else s.max_power_w),)
 
-    def describe(one: Choice, i: int, k: int) -> Choice:
-        return replace(one, boards=1, format="MLPerf")
+    def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
+        return {"boards": 1, "format": "MLPerf"}
 
     def why(i: int, name: str) -> str:
         return "no MLPerf result" if name in ("memory", "speed") else _WHY[name]
 
-    return _finished(s, "Stable Diffusion XL", cards, (options, limits), rents, describe, why, ())
+    return _finished(s, "Stable Diffusion XL", cards, (options, limits), prices, describe, why, ())
 
 
 # ---------------------------------------------------------------- purposes

@@ -198,15 +198,15 @@ def link_shares(s: Scenario, gpus: Sequence[str]) -> dict[str, dict[int, tuple[f
     if isinstance(table, str):
         return {}
     row = {gpu: i for i, gpu in enumerate(table.cards.ids)}
-    prompt = table.ways[0].prompt_link[0]  # [card, count] for one user
+    whole = table.ways[0].use.link[0]  # [card, count] for one user
+    prompt = table.ways[0].prompt_link[0]
     told: dict[str, dict[int, tuple[float, float]]] = {}
     for gpu in gpus:
         if gpu not in row:
             continue
         by_count = {}
         for k, count in enumerate(COUNTS[:4]):
-            at = np.flatnonzero((table.way == 0) & (table.users == 1) & (table.boards == count))[0]
-            shares = float(table.use.link[row[gpu], at]), float(prompt[row[gpu], k])
+            shares = float(whole[row[gpu], k]), float(prompt[row[gpu], k])
             if count > 1 and shares[0] == shares[0]:
                 by_count[count] = shares
         told[gpu] = by_count
