@@ -305,20 +305,46 @@ _PLACE_WORDS = {"workstation": "workstation", "datacentre": "data centre"}
 
 @dataclass(frozen=True)
 class _Served:
-    """One format and split: arrays [users, card, count]; speed as `calculators.speed` gives it."""
+    """One weight format with every split and count: speed as `calculators.speed` gives it.
+
+    verdict, seconds, first_s, output_per_s: arrays [card, users, setup]. The rest is of pairs of a card and a
+    setup, by their column in [card, setup], -1 where there is none: full (memory needed / capacity) of those
+    tried, the others, of those that fit: used (shares of Use but memory), running (sequences at once; of a
+    batch as many as fit) [users, pair]; prompt_link (share of reading one prompt in which GPUs exchange parts
+    of layers) [pair]. reasons: why a card and count of the engine's own split has no speed.
+    """
 
     format: str
-    pipeline: bool
     verdict: NDArray[np.int8]
-    full: Floats  # memory needed / capacity
     seconds: Measure
     first_s: Measure
     output_per_s: Measure
-    use: ranking.Use
-    running: Floats  # sequences at once; of a batch as many as fit
-    prompt_link: Floats  # share of reading one prompt in which GPUs exchange parts of layers
+    tried: NDArray[np.int64]
+    full: Floats
+    fitting: NDArray[np.int64]
+    used: ranking.Use
+    running: Floats
+    prompt_link: Floats
     reasons: tuple[str | None, ...]
     notes: tuple[str, ...]
+
+    def full_at(self, i: int, u: int, k: int) -> float:
+        """Memory needed / capacity of one card and setup."""
+        return _cell(self.full, self.tried[i, k], u)
+
+    def use_at(self, i: int, u: int, k: int) -> Use:
+        """What one setup of one card uses."""
+        shares = (_cell(getattr(self.used, name), self.fitting[i, k], u) for name in _TIMES)
+        return Use(self.full_at(i, u, k), *shares)
+
+    def prompt_link_at(self, i: int, k: int) -> float:
+        """Share of reading one prompt in which the GPUs of a setup exchange parts of layers."""
+        return _cell(self.prompt_link, self.fitting[i, k])
+
+
+def _cell(values: Floats, column: int, u: int = 0) -> float:
+    """One value of pairs, for all users alike where it has no axis for them; NaN where there is no pair."""
+    return float(values[(u, column) if values.ndim > 1 else column]) if column >= 0 else np.nan
 
 
 def formats_of(s: Scenario, load: workload.Workload) -> list[str]:
@@ -350,148 +376,170 @@ def _grid(users: int) -> tuple[int, ...]:
     return tuple(sorted({*range(1, DENSE + 1)}.union(*map(_shares, asked))))
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """Pairs of a card and a setup that are tried with one split, in the order of cards."""
+
+    gpus: tuple[workload.PinnedGpu, ...]
+    card: NDArray[np.int64]
+    setup: NDArray[np.int64]
+
+
 @cache
-def _places(pre_release: bool, pipeline: bool) -> NDArray[np.int64]:
-    """(card, count) by place, of every pair that is tried with a split."""
+def _tried(pre_release: bool, stages: bool) -> _Tried:
+    """The engine's own split on every count, or, as setups behind these, pipeline stages where tried."""
     ids = _cards(pre_release).ids
-    return np.array(
-        [
-            (i, k)
-            for i, gpu in enumerate(ids)
-            for k, count in enumerate(COUNTS)
-            if not pipeline or staged(catalogue.spec_row(gpu), count)
-        ]
-    ).reshape(-1, 2)
+    places = [
+        (i, k)
+        for i, gpu in enumerate(ids)
+        for k, count in enumerate(COUNTS)
+        if not stages or staged(catalogue.spec_row(gpu), count)
+    ]
+    card, setup = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    gpus = tuple(workload.pinned(ids[i], COUNTS[k]) for i, k in places)
+    return _Tried(gpus, card, setup + len(COUNTS) * stages)
 
 
 @lru_cache(maxsize=6)  # a few megabytes each
-def _served(s: Scenario, fmt: str, pipeline: bool, users: tuple[int, ...], batch: bool) -> _Served | str:
-    """Memory and speed of every GPU and count; nothing in it depends on a price. Raises ConfigRefused."""
-    load = workload.load(
-        s.model_copy(update={"weight_format": fmt, "split": "pipeline" if pipeline else s.split})
-    )
-    cards = _cards(s.pre_release)
-    places = _places(s.pre_release, pipeline)
-    rows, columns = places.T
-    chosen = [workload.pinned(cards.ids[i], COUNTS[k]) for i, k in places]
+def _served(s: Scenario, users: tuple[int, ...], batch: bool) -> _Served | str:
+    """Memory and speed of every GPU, split and count; nothing in it depends on a price.
+
+    Raises ConfigRefused.
+    """
+    load = workload.load(s)
+    ids = _cards(s.pre_release).ids
+    tried = _tried(s.pre_release, False)
+    if why := speed_load.unmodelled(load, tried.gpus):
+        return why
+    own = every = speed_load.deployed(load, tried.gpus, users)
+    card, setup = tried.card, tried.setup
+    ways = splits(s, load.engine)
+    if any(ways):
+        behind = _tried(s.pre_release, True)
+        every = own.beside(speed_load.deployed(workload.changed(load, split="pipeline"), behind.gpus, users))
+        card, setup = np.append(card, behind.card), np.append(setup, behind.setup)
+    # only what fits some of the users is asked for its speed
+    able = np.flatnonzero(every.verdict.any(axis=0))
+    able = able if len(able) else np.arange(len(card))
     many = np.array(users)[:, None]
-    found = speed_load.speeds(load, chosen, many, streamed=not batch)
-    if isinstance(found, str):
-        return found
-    shape = (len(users), len(chosen))
-    verdict, full = np.zeros(shape, np.int8), np.full(shape, np.nan)
-    place = {gpu: i for i, gpu in enumerate(chosen)}
-    for group in load.alike(chosen):
-        deployment = load.deployment(group, users=np.array(users))
-        if isinstance(deployment, str):
-            continue
-        report = memory.estimate(deployment)
-        if report.refused is None:
-            at = [place[gpu] for gpu in group]
-            both = (len(group), len(users))
-            verdict[:, at] = np.broadcast_to(report.verdict, both).T
-            used = np.asarray(report.needed_bytes) / np.asarray(report.capacity_bytes)
-            full[:, at] = np.broadcast_to(used, both).T
+    found = speed_load.speeds_of(load, every.only(able), many, streamed=not batch)
     speed = found.speed
     rate = speed.max_output_tokens_per_s if batch else speed.output_tokens_per_s
     running = speed.users_at_most if batch else speed.running
-    used = ranking.used_shares(speed.prompt, speed.step, s.output_tokens, running)
+    whole = (len(ids), len(users), len(COUNTS) * len(ways))
 
-    def placed(values: Any, empty: float = np.nan) -> Any:
-        """[users, pair] as [users, card, count]."""
-        values = np.broadcast_to(values, shape)
-        if not pipeline:
-            return values.reshape(len(users), len(cards.ids), len(COUNTS))
-        whole = np.full((len(users), len(cards.ids), len(COUNTS)), empty, dtype=values.dtype)
-        whole[:, rows, columns] = values
-        return whole
+    def placed(values: NDArray[Any], at: NDArray[np.int64], empty: Any) -> NDArray[Any]:
+        """[users, pair] as [card, users, setup]."""
+        found = np.full(whole, empty, dtype=values.dtype)
+        found[card[at], :, setup[at]] = values.T
+        return found
+
+    def column(at: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.full((whole[0], whole[2]), -1)
+        found[card[at], setup[at]] = np.arange(len(at))
+        return found
 
     table = measured_vendors.table_of(s.task, load.engine.id, load.engine.family)
-    spread = measured_vendors.spread_of(table, cards.ids)[rows]
+    spread = measured_vendors.spread_of(table, ids)[card[able]]
     wider = np.flatnonzero(spread)
 
     def measure(one: Any) -> Measure:
         # what an engine's fixed time makes equal is not told apart by rounding
+        shape = (len(users), len(able))
         value, low, high = (np.round(np.broadcast_to(getattr(one, side), shape), DIGITS) for side in SIDES)
         low[:, wider], high[:, wider] = measured_vendors.widened_by(
             spread[wider], *(side[:, wider] for side in (value, low, high))
         )
-        return Measure(placed(value), placed(low), placed(high))
+        return Measure(*(placed(side, able, np.nan) for side in (value, low, high)))
 
-    reasons = found.refused if not pipeline else (None,) * (len(cards.ids) * len(COUNTS))
+    all_pairs = np.arange(len(card))
     return _Served(
-        fmt, pipeline, placed(verdict, 0), placed(full), measure(speed.tpot_s), measure(speed.ttft_s),
-        measure(rate), ranking.Use(*(placed(getattr(used, n)) for n in _TIMES)),
-        placed(running), placed(ranking.link_share(speed.prompt)), reasons, found.assumptions,
-    )  # fmt: skip
+        s.weight_format,
+        placed(every.verdict, all_pairs, 0),
+        measure(speed.tpot_s),
+        measure(speed.ttft_s),
+        measure(rate),
+        column(all_pairs),
+        every.filled,
+        column(able),
+        ranking.used_shares(speed.prompt, speed.step, s.output_tokens, running),
+        np.asarray(running),
+        ranking.link_share(speed.prompt),
+        own.refused,
+        found.assumptions,
+    )
 
 
-def _ways(s: Scenario, batch: bool) -> list[_Served] | str:
-    """Every format and split that can be served; or why there is none."""
+def _formats(s: Scenario, batch: bool) -> list[_Served] | str:
+    """Every format that can be served; or why there is none."""
     plain = s.model_copy(update={**_PLAIN, "concurrency": 1, "deadline_days": None, "format_freedom": "this"})
-    load = workload.load(s)
     users = (1,) if batch else _grid(s.concurrency)
     found, refused = [], None
-    for fmt in formats_of(s, load):
-        for pipeline in splits(s, load.engine):
-            one = _served(plain, fmt, pipeline, users, batch)
-            if isinstance(one, str):
-                refused = refused or one
-            else:
-                found.append(one)
+    for fmt in formats_of(s, workload.load(s)):
+        one = _served(plain.model_copy(update={"weight_format": fmt}), users, batch)
+        if isinstance(one, str):
+            refused = refused or one
+        else:
+            found.append(one)
     return found or refused or "nothing can be served"
 
 
 @dataclass(frozen=True)
 class _Stacked:
-    """All ways of serving as one table: arrays [card, users, setup]; way, boards of each setup."""
+    """All ways of serving as one table: arrays [card, users, setup]; boards of each setup.
+
+    A setup is a format, a split of it (the engine's own, then pipeline stages) and a count.
+    """
 
     cards: _Cards
-    ways: tuple[_Served, ...]
+    formats: tuple[_Served, ...]
     users: NDArray[np.int64]
-    way: NDArray[np.int64]
     boards: NDArray[np.int64]
     verdict: NDArray[np.int8]
     seconds: Measure
     first_s: Measure
     output_per_s: Measure
 
+    def of(self, k: int) -> tuple[_Served, int]:
+        """The format of a setup, and the setup's place among those of the format."""
+        which, place = divmod(k, len(self.boards) // len(self.formats))
+        return self.formats[which], place
+
     def on_one(self, i: int, u: int, k: int) -> float:
         """Memory that one GPU would need for the users of a setup, over what it has."""
-        fmt = self.ways[self.way[k]].format
-        return float(next(one for one in self.ways if one.format == fmt).full[u, i, COUNTS.index(1)])
+        return self.of(k)[0].full_at(i, u, COUNTS.index(1))
 
     def used(self, i: int, u: int, k: int) -> Use:
         """What one setup of one GPU uses."""
-        way, place = self.ways[self.way[k]], (u, i, k % len(COUNTS))
-        return Use(*(float(part[place]) for part in (way.full, *(getattr(way.use, n) for n in _TIMES))))
+        fmt, place = self.of(k)
+        return fmt.use_at(i, u, place)
 
     def running(self, i: int, u: int, k: int) -> float:
         """Sequences of one copy at once."""
-        return float(self.ways[self.way[k]].running[u, i, k % len(COUNTS)])
+        fmt, place = self.of(k)
+        return _cell(fmt.running, fmt.fitting[i, place], u)
 
 
 @lru_cache(maxsize=4)
 def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
-    ways = _ways(s, batch)
-    if isinstance(ways, str):
-        return ways
+    formats = _formats(s, batch)
+    if isinstance(formats, str):
+        return formats
 
-    def stack(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """[users, card, count] of each way as [card, users, way x count]."""
-        joined = np.stack([part.transpose(1, 0, 2) for part in parts], axis=2)
-        return joined.reshape(*joined.shape[:2], -1)
+    def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate(parts, axis=2) if len(parts) > 1 else parts[0]
 
     def measures(name: str) -> Measure:
-        return Measure(*(stack([getattr(getattr(way, name), side) for way in ways]) for side in SIDES))
+        found = [getattr(one, name) for one in formats]
+        return Measure(*(joined([getattr(one, side) for one in found]) for side in SIDES))
 
+    verdict = joined([one.verdict for one in formats])
     return _Stacked(
         _cards(s.pre_release),
-        tuple(ways),
+        tuple(formats),
         np.array((1,) if batch else _grid(s.concurrency)),
-        np.arange(len(ways)).repeat(len(COUNTS)),
-        np.tile(np.array(COUNTS), len(ways)),
-        stack([way.verdict for way in ways]),
+        np.tile(np.array(COUNTS), verdict.shape[2] // len(COUNTS)),
+        verdict,
         measures("seconds"),
         measures("first_s"),
         measures("output_per_s"),
@@ -839,16 +887,16 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     prices = _prices(s, table.cards, rents)
     options, limits, copies = _serving_options(s, table, prices, s.concurrency)
     mine, width = _columns(table, s.concurrency), len(table.boards)
-    cut = _cuts(load, table.ways)
+    cut = _cuts(load, table)
 
     def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
         u, setup = int(mine[k // width]), k % width
-        boards, way = int(table.boards[setup]), int(table.way[setup])
+        boards = int(table.boards[setup])
         each = int(table.users[u])
         share = s.concurrency / each
         out = _at(table.output_per_s, i, u, setup)
         return {
-            "format": table.ways[way].format,
+            "format": table.of(setup)[0].format,
             "boards": boards,
             "copies": int(copies[k]),
             "users_each": each,
@@ -856,13 +904,13 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             "output_per_s": Measure(*(np.asarray(side * share) for side in (out.value, out.low, out.high))),
             "use": table.used(i, u, setup),
             "alone": table.on_one(i, u, setup) if boards > 1 else np.nan,
-            **cut(way, gpu, boards),
+            **cut(setup, gpu),
         }
 
     def why(i: int, name: str) -> str:
         if name in _WHY and name != "memory":
             return _WHY[name]
-        told = table.ways[0].reasons[i * len(COUNTS) : (i + 1) * len(COUNTS)]
+        told = table.formats[0].reasons[i * len(COUNTS) : (i + 1) * len(COUNTS)]
         if name in ("memory", "speed"):
             return next((r for r in told if r and r != "does not fit"), _WHY["memory"])
         if name == "tpot":
@@ -878,7 +926,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
             return turn
         u, at = int(_columns(table, asked.concurrency)[k // width]), k % width
         return replace(
-            turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{table.way[at]}",
+            turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{at}",
             slow_s=float(table.seconds.high[i, u, at]),
         )  # fmt: skip
 
@@ -886,7 +934,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         """With its split in letters, which takes longer than finding it."""
         if turn is None or turn.gpu is None:
             return turn
-        return replace(turn, cut=cut(int(turn.cut), turn.gpu, turn.boards)["cut"])
+        return replace(turn, cut=cut(int(turn.cut), turn.gpu)["cut"])
 
     def by_users(users: float) -> Turn:
         return replace(lead(s.model_copy(update={"concurrency": int(users)})), at=users)
@@ -900,7 +948,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         prices,
         describe,
         why,
-        table.ways[0].notes,
+        table.formats[0].notes,
         (worded(below), worded(above)),
         True,
         lambda asked: worded(lead(asked)) or Turn(np.nan, None),
@@ -932,21 +980,18 @@ def _between_days(low: float, high: float) -> float | None:
     return None if max(low, high) < 1.03 * min(low, high) or middle in (low, high) else middle
 
 
-def _cuts(load: workload.Workload, ways: Sequence[_Served]) -> Callable[[int, str, int], Mapping[str, Any]]:
-    """How a copy of a way is cut over so many boards of a GPU, in the engine's words; found once for each."""
-    loads = [
-        workload.changed(
-            load, weight_format=way.format, split="pipeline" if way.pipeline else load.scenario.split
-        )
-        for way in ways
-    ]
+def _cuts(load: workload.Workload, table: _Stacked) -> Callable[[int, str], Mapping[str, Any]]:
+    """How a copy of a setup is cut over a GPU's boards, in the engine's words; found once for each number."""
     known: dict[tuple[int, int], Mapping[str, Any]] = {}
 
-    def cut(way: int, gpu: str, boards: int) -> Mapping[str, Any]:
-        key = way, workload.pinned(gpu, boards).devices
+    def cut(k: int, gpu: str) -> Mapping[str, Any]:
+        boards, (fmt, place) = int(table.boards[k]), table.of(k)
+        key = k, workload.pinned(gpu, boards).devices
         if key not in known:
-            said = loads[way].split_of(gpu, boards)
-            known[key] = {"split": said, "cut": said, "staged": ways[way].pipeline}
+            stages = place >= len(COUNTS)
+            split = "pipeline" if stages else load.scenario.split
+            said = workload.changed(load, weight_format=fmt.format, split=split).split_of(gpu, boards)
+            known[key] = {"split": said, "cut": said, "staged": stages}
         return known[key]
 
     return cut
@@ -962,7 +1007,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return Recommendation(s, load.name, (), refused=table)
     cards, width = table.cards, len(table.boards)
     copies = np.array(COPIES, dtype=float).repeat(width)
-    boards, way = np.tile(table.boards, len(COPIES)), np.tile(table.way, len(COPIES))
+    boards = np.tile(table.boards, len(COPIES))
 
     def wide(values: NDArray[Any]) -> NDArray[Any]:
         return np.tile(values[:, 0], (1, len(COPIES)))
@@ -975,7 +1020,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
     verdict = wide(table.verdict)
     rents = _rents(s, cards, today)
     prices = _run_prices(s, cards, rents)
-    cut = _cuts(load, table.ways)
+    cut = _cuts(load, table)
 
     per_board = [
         tokens / side / 3600 * table.boards
@@ -998,22 +1043,22 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         turn, (_, k) = _lead(asked, cards, asked_of(asked, paid), paid)
         if turn.gpu is None:
             return turn
-        said = cut(int(way[k]), turn.gpu, int(boards[k]))["cut"]
+        said = cut(k % width, turn.gpu)["cut"]
         return replace(turn, boards=int(boards[k]), copies=int(copies[k]), cut=said)
 
     def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
-        setup, of = k % width, int(way[k])
+        setup = k % width
         return {
-            "format": table.ways[of].format,
+            "format": table.of(setup)[0].format,
             "boards": int(boards[k]),
             "copies": int(copies[k]),
             "output_per_s": Measure(*(r[i, k] * copies[k] for r in (rate[0], rate[2], rate[1]))),
             "users_each": int(table.running(i, 0, setup)),
             "use": replace(table.used(i, 0, setup), memory=np.nan),  # a batch fills what there is
-            **cut(of, gpu, int(boards[k])),
+            **cut(setup, gpu),
         }
 
-    told = table.ways[0].reasons
+    told = table.formats[0].reasons
 
     def why(i: int, name: str) -> str:
         if name in ("memory", "speed"):
@@ -1022,7 +1067,7 @@ def _batch(s: Scenario, today: date) -> Recommendation:
         return _WHY.get(name) or f"not within {s.deadline_days:g} days"
 
     return _finished(
-        s, load.name, cards, (options, limits), prices, describe, why, table.ways[0].notes, lead=lead
+        s, load.name, cards, (options, limits), prices, describe, why, table.formats[0].notes, lead=lead
     )
 
 

@@ -198,15 +198,15 @@ def link_shares(s: Scenario, gpus: Sequence[str]) -> dict[str, dict[int, tuple[f
     if isinstance(table, str):
         return {}
     row = {gpu: i for i, gpu in enumerate(table.cards.ids)}
-    whole = table.ways[0].use.link[0]  # [card, count] for one user
-    prompt = table.ways[0].prompt_link[0]
+    served = table.formats[0]
     told: dict[str, dict[int, tuple[float, float]]] = {}
     for gpu in gpus:
         if gpu not in row:
             continue
         by_count = {}
         for k, count in enumerate(COUNTS[:4]):
-            shares = float(whole[row[gpu], k]), float(prompt[row[gpu], k])
+            i = row[gpu]
+            shares = served.use_at(i, 0, k).link, served.prompt_link_at(i, k)  # for one user
             if count > 1 and shares[0] == shares[0]:
                 by_count[count] = shares
         told[gpu] = by_count

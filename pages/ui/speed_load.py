@@ -55,12 +55,13 @@ class Speeds:
 class Deployed:
     """A model on GPUs of any kind and count: arrays [gpu], in the order given.
 
-    verdict: memory for each number of users asked about [users, gpu]; resident: requests that are held at
-    once; step_tokens: of one step; refused: why a GPU has no speed.
+    verdict: memory for each number of users asked about [users, gpu], filled: the need over the capacity;
+    resident: requests that are held at once; step_tokens: of one step; refused: why a GPU has no speed.
     """
 
     gpus: tuple[workload.PinnedGpu, ...]
     verdict: NDArray[np.int8]
+    filled: NDArray[np.float64]
     resident: NDArray[np.float64]
     step_tokens: NDArray[np.float64]
     split: Split
@@ -73,6 +74,7 @@ class Deployed:
         return Deployed(
             tuple(self.gpus[i] for i in at),
             self.verdict[:, at],
+            self.filled[:, at],
             self.resident[at],
             self.step_tokens[at],
             Split(np.asarray(split.tensor_parallel_size)[at], np.asarray(split.layer_gpus)[at]),
@@ -91,6 +93,7 @@ class Deployed:
         return Deployed(
             self.gpus + other.gpus,
             both("verdict"),
+            both("filled"),
             both("resident"),
             both("step_tokens"),
             Split(both("tensor_parallel_size", *splits), both("layer_gpus", *splits)),
@@ -192,6 +195,7 @@ def deployed(
     return Deployed(
         chosen,
         room.verdict,
+        room.filled,
         resident,
         room.step_tokens,
         placed.split,
@@ -255,10 +259,12 @@ def _placed(scenario: Scenario, chosen: _Gpus) -> _Placed:
 class _Room:
     """Memory of GPUs in order: what is left for the cache, most sequences at once, tokens of a step.
 
-    Nothing on those that are refused. verdict: for each number of users asked about [users, gpu].
+    Nothing on those that are refused. verdict, filled (need over capacity): for each number of users asked
+    about [users, gpu].
     """
 
     verdict: NDArray[np.int8]
+    filled: NDArray[np.float64]
     pool_bytes: NDArray[np.float64]
     most_sequences: NDArray[np.float64]
     step_tokens: NDArray[np.float64]
@@ -268,7 +274,7 @@ class _Room:
 def _room(scenario: Scenario, chosen: _Gpus, max_model_len: int, users: tuple[int, ...]) -> _Room:
     engine, count = _engine(workload.load(scenario)), len(chosen)
     asked = np.array((1, *users))  # the pool is that of a server as it starts, with one user
-    verdict = np.zeros((len(users), count), np.int8)
+    verdict, filled = np.zeros((len(users), count), np.int8), np.full((len(users), count), np.nan)
     pool, most = np.zeros(count), np.zeros(count)
     step_tokens = np.full(count, float(engine.chunk_tokens))
     for at, group in _placed(scenario, chosen).groups:
@@ -279,8 +285,11 @@ def _room(scenario: Scenario, chosen: _Gpus, max_model_len: int, users: tuple[in
         if deployment.engine.batch_defaults:
             step_tokens[at] = _first(batch_tokens(deployment))
         if report.refused is None:
-            verdict[:, at] = np.broadcast_to(report.verdict, (len(at), len(asked)))[:, 1:].T
-    return _Room(verdict, pool, most, step_tokens)
+            shape = (len(at), len(asked))
+            verdict[:, at] = np.broadcast_to(report.verdict, shape)[:, 1:].T
+            share = np.asarray(report.needed_bytes) / np.asarray(report.capacity_bytes)
+            filled[:, at] = np.broadcast_to(share, shape)[:, 1:].T
+    return _Room(verdict, filled, pool, most, step_tokens)
 
 
 @lru_cache(maxsize=64)
