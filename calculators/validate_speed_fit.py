@@ -35,6 +35,7 @@ SMALLEST = 0.03  # errors below this weigh the same
 PULL = 0.02  # towards typical values, per squared logarithm: a prior that keeps GPUs left out in reach
 STEP = 0.02  # of the slopes, in logarithms
 ROUNDS, ROUNDS_LEFT_OUT = 40, 4
+POLISH = (0.08, 0.02, 0.005)  # moves of one constant, in logarithms, once all together get no further
 # Kinds with few points but a target of their own weigh more, so that batches do not drown them.
 PRIORITY = {"decode single": 24, "prefill single": 24}
 ANOTHER_MODEL = 0.4  # logarithm of the ratio of parameters
@@ -162,6 +163,61 @@ def points_of(engine_id: str) -> Points:
 # ---------------------------------------------------------------- fit
 
 
+def _limits(names: Sequence[str]) -> tuple[Floats, Floats, Floats]:
+    """(lowest, highest, typical) logarithms of the constants named."""
+    known = {c.id: c for c in tables.speed_constants()}
+    found = np.log([(known[name].low, known[name].high, known[name].start) for name in names])
+    return found[:, 0], found[:, 1], found[:, 2]
+
+
+def _errors(points: Points) -> Callable[[Floats], Floats]:
+    """Logarithm of predicted over measured of every point, from logarithms of the constants."""
+    target, names = np.log(points.measured), points.engine.constants.fitted
+
+    def errors(x: Floats) -> Floats:
+        values = dict(zip(names, np.exp(x).tolist(), strict=True))
+        with np.errstate(all="ignore"):
+            found = np.log(points.predict(with_values(points.engine, values))) - target
+        return np.nan_to_num(found, nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
+
+    return errors
+
+
+def _cost(weights: Floats, typical: Floats) -> Callable[[Floats, Floats], float]:
+    """What a fit makes small: the weighted errors, and the pull towards typical values."""
+
+    def cost(error: Floats, at: Floats) -> float:
+        measured = float(np.sum(weights * np.minimum(np.abs(error), LARGEST)))
+        return measured + PULL / 2 * float(np.sum((at - typical) ** 2))
+
+    return cost
+
+
+def polished(points: Points, values: Mapping[str, float]) -> dict[str, float]:
+    """The constants moved one by one as long as that helps.
+
+    Steps of all constants at once stop at kinks of absolute errors, where single ones still find a way down.
+    """
+    names = points.engine.constants.fitted
+    low, high, typical = _limits(names)
+    weights, _ = points.only(np.ones(len(points.measured), dtype=bool))
+    errors, cost = _errors(points), _cost(weights, typical)
+    x = np.log([values[name] for name in names])
+    best = cost(errors(x), x)
+    for size in POLISH:
+        moving = True
+        while moving:
+            moving = False
+            for i in range(len(names)):
+                for step in (size, -size):
+                    tried = x.copy()
+                    tried[i] = np.clip(tried[i] + step, low[i], high[i])
+                    value = cost(errors(tried), tried)
+                    if value < best - 1e-7:
+                        x, best, moving = tried, value, True
+    return dict(zip(names, np.exp(x).tolist(), strict=True))
+
+
 def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rounds: int) -> dict[str, float]:
     """The constants that fit the kept points best, from a start.
 
@@ -170,28 +226,14 @@ def fit(points: Points, keep: NDArray[np.bool_], start: Mapping[str, float], rou
     table's typical values keeps constants in place that few rows decide.
     """
     names = points.engine.constants.fitted
-    limits = {c.id: (np.log(c.low), np.log(c.high)) for c in tables.speed_constants()}
-    low = np.array([limits[name][0] for name in names])
-    high = np.array([limits[name][1] for name in names])
-    typical = np.log([{c.id: c.start for c in tables.speed_constants()}[name] for name in names])
+    low, high, typical = _limits(names)
     weights, kept = points.only(keep)
-    target = np.log(points.measured)
-
-    def errors(x: Floats) -> Floats:
-        values = dict(zip(names, np.exp(x).tolist(), strict=True))
-        with np.errstate(all="ignore"):
-            found = np.log(points.predict(with_values(points.engine, values))) - target
-        return np.nan_to_num(found, nan=LARGEST, posinf=LARGEST, neginf=-LARGEST)
-
-    def cost(error: Floats, at: Floats) -> float:
-        measured = float(np.sum(weights * np.minimum(np.abs(error), LARGEST)))
-        return measured + PULL / 2 * float(np.sum((at - typical) ** 2))
-
+    errors, cost = _errors(points), _cost(weights, typical)
     x = np.clip(np.log([start[name] for name in names]), low, high)
     error, damping = errors(x), 0.1
     best = cost(error, x)
     for _ in range(rounds):
-        slopes = np.empty((len(names), len(target)))
+        slopes = np.empty((len(names), len(points.measured)))
         for i in range(len(names)):
             moved = x.copy()
             moved[i] += STEP if moved[i] + STEP <= high[i] else -STEP
@@ -345,7 +387,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         points = points_of(engine_id)
         if engine_id in (chosen.engines or known):
             everything = np.ones(len(points.measured), dtype=bool)
-            found = fit(points, everything, values[engine_id], chosen.rounds)
+            found = polished(points, fit(points, everything, values[engine_id], chosen.rounds))
             # As the file will hold them, so that the bands can be made again from the file alone.
             values[engine_id] = {name: float(f"{value:.5g}") for name, value in found.items()}
         rows[engine_id] = len(points.measured)

@@ -21,6 +21,7 @@ GIGA, TERA, GIB = 1e9, 1e12, 2**30
 MOST_FLOP_PER_CLOCK = (
     8192.0  # of one processor, dense 16 bits (NVIDIA GB200: 152 SM x 2.062 GHz, 2,565 TFLOPS)
 )
+WATTS_PER_GHZ = 1.7  # of processors x clock: the middle of the catalogue's cards
 NODE_GPUS = 8.0  # GPUs that share a server: HGX, OAM and the usual PCIe servers
 Floats = NDArray[np.float64]
 Number = float | Floats
@@ -70,8 +71,9 @@ class GpuRates:
     [FLOP/s]; operand_bytes: of one number multiplied; sm_clock: processors x clock [1/s]; link: fast link,
     one direction [byte/s], NaN without one, and how many GPUs it joins (more talk over pcie [byte/s]);
     unpacked_bits: of weights that are unpacked to multiply, 0 where the format is computed in; crossings: of
-    the lanes by a byte for another GPU, 2 where it goes by the host's memory. All of one device: a board that
-    programs see as several GPUs gives each its part. assumptions: what the data sheet leaves open.
+    the lanes by a byte for another GPU, 2 where it goes by the host's memory; watts: what the board may draw.
+    All of one device: a board that programs see as several GPUs gives each its part. assumptions: what the
+    data sheet leaves open.
     """
 
     bandwidth: Number
@@ -84,6 +86,7 @@ class GpuRates:
     pcie: Number
     unpacked_bits: Number
     crossings: Number = 1.0
+    watts: Number = float("inf")
     computed_in: str | tuple[str, ...] = ""
     assumptions: tuple[str, ...] = ()
 
@@ -170,6 +173,18 @@ def processors_hz(spec: Mapping[str, object]) -> tuple[float, str]:
     return peak / MOST_FLOP_PER_CLOCK, f"{name}: processors not known, as few as any card has for its peak"
 
 
+def board_watts(spec: Mapping[str, object], processors: float) -> tuple[float, str]:
+    """(power limit of a board [W], assumption); for boards that publish none, that of a middling card.
+
+    processors: x clock, of the whole board [1/s].
+    """
+    published = _number(spec, "tdp_w")
+    if published > 0:
+        return published, ""
+    guess = WATTS_PER_GHZ * processors / GIGA
+    return guess, f"{_text(spec, 'name')}: power limit not published, {guess:,.0f} W by its processors"
+
+
 def gpu_rates(
     spec: Mapping[str, object],
     fmt: WeightFormat,
@@ -200,6 +215,7 @@ def gpu_rates(
     devices = _first(spec, ("devices_per_board",))
     devices = devices if devices == devices else 1.0
     processors, assumed = processors_hz(spec)
+    watts, assumed_watts = board_watts(spec, processors)
     return GpuRates(
         bandwidth=bandwidth / devices,
         compute=peak / devices,
@@ -211,8 +227,9 @@ def gpu_rates(
         pcie=_PCIE_GB_PER_S.get(int(generation) if generation == generation else 4, 31.5) * GIGA / devices,
         unpacked_bits=0.0 if native or fmt.kind == "plain" else _bits(fmt, arch),
         crossings=pcie_crossings(spec),
+        watts=watts / devices,
         computed_in=dtype,
-        assumptions=(assumed,) if assumed else (),
+        assumptions=tuple(text for text in (assumed, assumed_watts) if text),
     )
 
 
@@ -289,3 +306,13 @@ def effective_compute(
     feed = flop_per_sm_clock * np.asarray(sm_clock, dtype=np.float64)
     feeding = np.asarray(operand_bytes, dtype=np.float64) / 2 / feed
     return 1 / (1 / (share * np.asarray(peak, dtype=np.float64)) + feeding)
+
+
+def seconds_by_power(watts: ArrayLike, operand_bytes: ArrayLike, flop_per_joule: float) -> Floats:
+    """Seconds that the board's power adds to each operation [s/FLOP]; operands of half the width halve them.
+
+    Operands cost energy on their way to the tensor cores, and clocks sink as a board nears its limit (NVIDIA
+    GPU Boost), so a card with many processors and few watts stays below its peak.
+    """
+    width = np.asarray(operand_bytes, dtype=np.float64) / 2
+    return width / (np.asarray(watts, dtype=np.float64) * flop_per_joule)

@@ -11,7 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calculators.speed.rates import NODE_GPUS, GpuRates, effective_bandwidth, effective_compute
+from calculators.speed.rates import (
+    NODE_GPUS,
+    GpuRates,
+    effective_bandwidth,
+    effective_compute,
+    seconds_by_power,
+)
 from calculators.speed.work import (
     ModelWork,
     cache_bytes_read,
@@ -144,7 +150,11 @@ def bandwidth(rates: GpuRates, constants: SpeedConstants) -> Floats:
 
 
 def matmul_rate(rates: GpuRates, constants: SpeedConstants) -> Floats:
-    """Operations per second of an engine's matrix kernels; less where weights must be unpacked first."""
+    """Operations per second of an engine's matrix kernels; less where weights must be unpacked first.
+
+    Unpacking and scaling are ordinary instructions, which a processor issues at its own rate beside its
+    tensor cores, however wide those are.
+    """
     rate = effective_compute(
         rates.compute,
         rates.operand_bytes,
@@ -153,15 +163,19 @@ def matmul_rate(rates: GpuRates, constants: SpeedConstants) -> Floats:
         constants["flop_per_sm_clock"],
     )
     bits = np.asarray(rates.unpacked_bits)
+    packed = (bits > 0) & (bits < 16)
     share = np.where(bits > FEW_BITS, constants["weight_only_share"], constants["weight_only_4bit_share"])
-    return rate * np.where((bits > 0) & (bits < 16), share, 1.0)
+    ordinary = 1 / (constants["unpacked_flop_per_sm_clock"] * np.asarray(rates.sm_clock, dtype=np.float64))
+    power = seconds_by_power(rates.watts, rates.operand_bytes, constants["flop_per_joule"])
+    return 1 / (1 / (rate * np.where(packed, share, 1.0)) + np.where(packed, ordinary, 0.0) + power)
 
 
 def attention_rate(rates: GpuRates, constants: SpeedConstants) -> Floats:
     """Operations per second of attention kernels, which compute in 16 bits."""
-    return effective_compute(
+    rate = effective_compute(
         rates.attention, 2.0, rates.sm_clock, constants["compute_share"], constants["flop_per_sm_clock"]
     )
+    return 1 / (1 / rate + seconds_by_power(rates.watts, 2.0, constants["flop_per_joule"]))
 
 
 def all_reduce_seconds(

@@ -33,7 +33,13 @@ from calculators.speed import (
 )
 from calculators.speed.bands import multiples, with_band
 from calculators.speed.latency import pipeline_speedup
-from calculators.speed.rates import bandwidth_bytes_per_s, effective_bandwidth, effective_compute
+from calculators.speed.rates import (
+    WATTS_PER_GHZ,
+    bandwidth_bytes_per_s,
+    board_watts,
+    effective_bandwidth,
+    effective_compute,
+)
 from calculators.speed.step import all_reduce_seconds, bandwidth, matmul_rate
 from gpu_data import spec_frame
 from gpu_data.formats import kv_format, weight_format
@@ -242,6 +248,32 @@ def test_a_higher_peak_never_computes_less(a: float, b: float, sm_clock: float) 
     low, high = sorted((a, b))
     slow, fast = (float(effective_compute(x, 2, sm_clock, 0.8, 5000)) for x in (low, high))
     assert slow <= fast * NEARLY <= 0.8 * high * NEARLY**2
+
+
+@given(engines, gpus, st.sampled_from(["bf16", "gguf-q4_k_m", "awq-int4"]), st.floats(1.01, 10))
+def test_more_watts_never_compute_less_and_none_passes_the_peak(
+    engine_id: str, gpu_id: str, fmt: str, factor: float
+) -> None:
+    engine = speed_engine(engine_id)
+    rates = rates_of(gpu_id, fmt, engine.half_accumulate)
+    more = replace(rates, watts=float(rates.watts) * factor)
+    slow, fast = (float(matmul_rate(r, engine.constants)) for r in (rates, more))
+    limited = "flop_per_joule" in engine.constants.fitted
+    assert slow < fast if limited else slow == pytest.approx(fast, rel=1e-9)
+    assert fast < rates.compute
+    if limited:
+        joule = 16 / 8 / float(rates.operand_bytes) * engine.constants["flop_per_joule"]
+        assert slow < float(rates.watts) * joule
+
+
+@given(gpus, st.floats(1.01, 100))
+def test_wider_tensor_cores_do_not_unpack_faster(gpu_id: str, factor: float) -> None:
+    """However much they could multiply, ordinary instructions bound what is unpacked for them."""
+    constants = speed_engine("llama.cpp-2025").constants
+    rates = rates_of(gpu_id, "gguf-q4_k_m", True)
+    wider = replace(rates, compute=float(rates.compute) * factor)
+    most = constants["unpacked_flop_per_sm_clock"] * float(rates.sm_clock)
+    assert float(matmul_rate(rates, constants)) < float(matmul_rate(wider, constants)) < most
 
 
 @given(engines, gpus, models, batches, contexts, st.floats(1, 4), st.sampled_from(["bandwidth", "compute"]))
@@ -461,6 +493,19 @@ def test_not_knowing_the_processors_never_makes_a_card_faster() -> None:
     bare = {k: v for k, v in spec("h100-sxm5-80gb").items() if k not in ("sms_or_cus", "processor_ghz")}
     rates = gpu_rates(bare, weight_format("bf16"))
     assert matmul_rate(rates, constants) < matmul_rate(rates_of("h100-sxm5-80gb"), constants)
+
+
+def test_a_board_without_a_published_limit_has_that_of_a_middling_card() -> None:
+    frame = spec_frame()
+    ghz = (frame["sms_or_cus"] * frame["boost_clock_mhz"] / 1e3).astype(float)
+    known = (frame["tdp_w"].astype(float) / ghz).dropna()
+    assert len(known) >= 50
+    assert pytest.approx(known.median(), abs=0.05) == WATTS_PER_GHZ
+    for gpu in frame.index[frame["tdp_w"].isna()]:
+        rates = rates_of(gpu, "fp16")
+        assert 0 < float(rates.watts) < np.inf
+        assert any("power limit not published" in text for text in rates.assumptions)
+    assert board_watts(spec("rtx-4090-24gb"), 1e11) == (450.0, "")
 
 
 @pytest.mark.parametrize(

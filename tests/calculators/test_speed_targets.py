@@ -23,9 +23,11 @@ from calculators.validate_speed_fit import (
     held_out,
     in_band_units,
     points_of,
+    polished,
     trusted_serving,
+    with_values,
 )
-from gpu_data.speed import speed_bands, speed_engine
+from gpu_data.speed import speed_bands, speed_constants, speed_engine
 
 TRUTH = Path(__file__).parents[1] / "truth"
 
@@ -132,6 +134,8 @@ def test_bands_of_llama_cpp_are_those_of_gpus_left_out() -> None:
     [
         ("llama.cpp", "decode", "single", 12, 30),
         ("llama.cpp", "prefill", "single", 20, None),
+        ("llama.cpp-2025", "decode", "single", 12, 30),
+        ("llama.cpp-2025", "prefill", "single", 20, None),
         ("vllm-v0", "decode", "single", 10, None),
         ("vllm-v0", "prefill", "single", 20, None),
         ("tensorrt-llm", "prefill", "single", 20, None),
@@ -160,6 +164,41 @@ def test_rows_that_name_another_model_than_they_measured_stand_apart() -> None:
     rows = {row.id: row for row in read_table(TRUTH / "serving.csv", validate_serving.COLUMNS)}
     trusted = {i: trusted_serving(validate_serving.prepare(rows[i])) for i in ("s1090", "s1140", "s1141")}
     assert trusted == {"s1090": True, "s1140": False, "s1141": False}
+
+
+@pytest.mark.parametrize(
+    ("build", "test", "model", "counts"),
+    [
+        pytest.param("early 2025", "pp512", "DeepSeek-V3", False, id="a-product-per-expert"),
+        pytest.param("b5199", "pp512", "DeepSeek-V3", False, id="by-its-number"),
+        pytest.param("b5400", "pp512", "DeepSeek-V3", True, id="batched-by-its-number"),
+        pytest.param("Jun 2025", "pp512", "DeepSeek-V3", True, id="batched-by-its-date"),
+        pytest.param("early 2025", "tg128", "DeepSeek-V3", True, id="answers-never-looped"),
+        pytest.param("early 2025", "pp512", "Llama 3.1 8B", True, id="dense"),
+    ],
+)
+def test_prompts_of_experts_count_once_builds_batch_them(
+    build: str, test: str, model: str, counts: bool
+) -> None:
+    """llama.cpp pull request 13199 of end April 2025: one kernel for all experts of a layer."""
+    cells = {"gpu": "H100-SXM-80GB", "quant": "Q5_K_M", "tokens_per_s": "290", "kind": "llama-bench"}
+    row = MeasuredRow(cells | {"build": build, "test": test, "model": model})
+    assert validate_llamacpp.prepare(row).trusted is counts
+    part = validate_llamacpp.predict_row(row).part
+    assert part == "counted" if counts else part.startswith("experts one by one")
+
+
+def test_polishing_never_fits_worse() -> None:
+    points = points_of("llama.cpp-2025")
+    typical = {c.id: c.start for c in speed_constants()}
+    start = {name: typical[name] for name in points.engine.constants.fitted}
+    fine = polished(points, start)
+    errors = [
+        np.abs(np.log(points.predict(with_values(points.engine, x)) / points.measured)) for x in (start, fine)
+    ]
+    assert errors[1].mean() < errors[0].mean()
+    known = {c.id: c for c in speed_constants()}
+    assert all(known[name].low * 0.999 <= value <= known[name].high * 1.001 for name, value in fine.items())
 
 
 def test_out_of_memory_of_llama_bench() -> None:
