@@ -151,9 +151,23 @@ class _Card:
     unseen: str
 
 
-def _cards(s: Scenario, ids: Sequence[str], today: date) -> list[_Card]:
+_WORK = {  # no price depends on these
+    name: Scenario.model_fields[name].default
+    for name in (
+        "concurrency", "max_model_len", "prompt_tokens", "output_tokens",
+        "samples", "sample_tokens", "epochs", "train_tokens", "deadline_days",
+    )
+}  # fmt: skip
+
+
+def _cards(s: Scenario, ids: Sequence[str], today: date) -> tuple[_Card, ...]:
+    return _cards_of(s.model_copy(update=_WORK), tuple(ids), today)
+
+
+@lru_cache(maxsize=16)
+def _cards_of(s: Scenario, ids: tuple[str, ...], today: date) -> tuple[_Card, ...]:
     prices, table = price_load.rents(s, ids, today), measured_vendors.table(s)
-    return [
+    return tuple(
         _Card(
             gpu,
             catalogue.gpu_name(gpu),
@@ -161,15 +175,10 @@ def _cards(s: Scenario, ids: Sequence[str], today: date) -> list[_Card]:
             price_load.purchase(s, gpu),
             price_load.machine(s, prices[gpu]),
             people_usd_per_month(s, gpu),
-            _unseen(table, gpu),
+            measured_vendors.unseen_words(table, gpu),
         )
         for gpu in ids
-    ]
-
-
-@lru_cache(maxsize=1024)
-def _unseen(table: str, gpu: str) -> str:
-    return measured_vendors.unseen_words(table, gpu)
+    )
 
 
 def _singles(money: Money) -> list[Money]:
@@ -295,7 +304,7 @@ def _cheapest(
     certain = np.where(by_gpu(good & sure), asked, np.inf)
     asked = np.where(np.isfinite(certain).any(axis=1, keepdims=True), certain, asked)
     least = asked.min(axis=1, keepdims=True)
-    fast = np.where(asked <= least * (1 + 1e-9), by_gpu(np.nan_to_num(rate)), -np.inf)
+    fast = np.where(asked <= least * (1 + 1e-9), by_gpu(rate), -np.inf)
     return np.where(np.isfinite(least[:, 0]), fast.argmax(axis=1), -1)
 
 
@@ -322,10 +331,9 @@ def serving_costs(scenario: Scenario, today: date) -> Costs:
         goal = np.nan_to_num(cost.usd_per_million_tokens(goal, rate), nan=np.inf)
     quoted = np.array([card.machine for card in cards]).repeat(width) >= found.counts
     fits = found.verdict == memory.FITS
-    places = [_cheapest(goal, found.each.value, good, fits & quoted, len(ids)) for good in enough]
-    least = _cheapest(  # whoever has such machines
-        goal, found.each.value, enough[0] & fits, np.ones_like(fits), len(ids)
-    )
+    speed = np.nan_to_num(found.each.value)
+    places = [_cheapest(goal, speed, good, fits & quoted, len(ids)) for good in enough]
+    least = _cheapest(goal, speed, enough[0] & fits, fits, len(ids))  # whoever has such machines
 
     def cells(place: NDArray[np.int64], of: NDArray[np.int64]) -> _Cells:
         return place[of] // width, of * width + place[of] % width

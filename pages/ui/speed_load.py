@@ -177,29 +177,28 @@ def deployed(
 
     What does not depend on the tokens or the users is kept: the same GPUs are asked again with others.
     """
-    chosen, s, engine = tuple(gpus), load.scenario, _engine(load)
-    key = s.model_copy(update=_UNUSED)
-    placed = _placed(key, chosen)
-    room = _room(key, chosen, s.max_model_len, tuple(users))
-    held = held_tokens(engine, s.prompt_tokens, s.output_tokens)
-    each = _request_bytes(key, chosen, max(int(held), 1))
+    s = load.scenario
+    placed = _placed(s.model_copy(update=_UNUSED), tuple(gpus))
+    room = _room(placed, s.max_model_len, tuple(users))
+    held = held_tokens(placed.engine, s.prompt_tokens, s.output_tokens)
+    each = _request_bytes(placed, max(int(held), 1))
     resident = sequences_that_fit(room.pool_bytes, each, room.most_sequences)
+    few = resident < 1
     refused = tuple(
-        why or ("does not fit" if few else None)
-        for why, few in zip(placed.refused, resident < 1, strict=True)
+        why or ("does not fit" if no_room else None)
+        for why, no_room in zip(placed.refused, few.tolist(), strict=True)
     )
-    known = [rates for rates, why in zip(placed.rates, refused, strict=True) if why is None]
-    at = np.array([i if why is None else -1 for i, why in enumerate(refused)])
-    rates = _rates_at(placed.stacked, at)
-    notes = tuple(dict.fromkeys(text for one in known for text in one.assumptions))
+    known = ~few & placed.known
+    notes = dict.fromkeys(text for i, texts in placed.notes.items() if known[i] for text in texts)
+    rates = _rates_at(placed.rates, np.where(known, np.arange(len(known)), -1))
     return Deployed(
-        chosen,
+        placed.gpus,
         room.verdict,
         room.filled,
         resident,
         room.step_tokens,
         placed.split,
-        replace(rates, assumptions=notes),
+        replace(rates, assumptions=tuple(notes)),
         refused,
     )
 
@@ -213,19 +212,23 @@ _UNUSED = {  # what `deployed` does not depend on, or is told beside the scenari
 _Gpus = tuple[workload.PinnedGpu, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Placed:
     """How a model is cut over GPUs in order, or why not, whatever the tokens and users.
 
     groups: places of GPUs that one call can take, and the call, with an axis for users; not of those refused.
-    stacked: all the rates, and behind them that of a GPU without any.
+    rates: of all, and behind them that of a GPU without any; notes: on those of some, by place. known: which
+    are not refused.
     """
 
+    gpus: _Gpus
+    engine: SpeedEngine
     groups: tuple[tuple[NDArray[np.int64], memory.Deployment], ...]
     split: Split
-    rates: tuple[GpuRates, ...]
-    stacked: GpuRates
+    rates: GpuRates
+    notes: dict[int, tuple[str, ...]]
     refused: tuple[str | None, ...]
+    known: NDArray[np.bool_]
 
 
 @lru_cache(maxsize=64)
@@ -247,12 +250,23 @@ def _placed(scenario: Scenario, chosen: _Gpus) -> _Placed:
         parallel = deployment.tensor_parallel_size, deployment.pipeline_parallel_size
         tensor[at], layers[at] = (1, deployment.gpus) if engine.splits_by_layers else parallel
     key = (scenario.model, scenario.config_json) if load.weight_format.kind == "native" else ("", "")
-    found = [_rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key) for gpu in chosen]
-    reasons = [
-        why or (one if isinstance(one, str) else None) for why, one in zip(refused, found, strict=True)
-    ]
-    rates = tuple(UNKNOWN if isinstance(one, str) else one for one in found)
-    return _Placed(tuple(groups), Split(tensor, layers), rates, stack((*rates, UNKNOWN)), tuple(reasons))
+    rates = []
+    for i, gpu in enumerate(chosen):
+        found = _rates(gpu.id, load.weight_format.id, engine.half_accumulate, *key)
+        if isinstance(found, str):
+            refused[i] = refused[i] or found
+            found = UNKNOWN
+        rates.append(found)
+    return _Placed(
+        chosen,
+        engine,
+        tuple(groups),
+        Split(tensor, layers),
+        stack((*rates, UNKNOWN)),
+        {i: one.assumptions for i, one in enumerate(rates) if one.assumptions},
+        tuple(refused),
+        np.array([why is None for why in refused], dtype=bool),
+    )
 
 
 @dataclass(frozen=True)
@@ -271,13 +285,13 @@ class _Room:
 
 
 @lru_cache(maxsize=64)
-def _room(scenario: Scenario, chosen: _Gpus, max_model_len: int, users: tuple[int, ...]) -> _Room:
-    engine, count = _engine(workload.load(scenario)), len(chosen)
+def _room(placed: _Placed, max_model_len: int, users: tuple[int, ...]) -> _Room:
+    engine, count = placed.engine, len(placed.gpus)
     asked = np.array((1, *users))  # the pool is that of a server as it starts, with one user
     verdict, filled = np.zeros((len(users), count), np.int8), np.full((len(users), count), np.nan)
     pool, most = np.zeros(count), np.zeros(count)
     step_tokens = np.full(count, float(engine.chunk_tokens))
-    for at, group in _placed(scenario, chosen).groups:
+    for at, group in placed.groups:
         deployment = group.but(max_model_len=max_model_len, concurrency=asked)
         report = memory.estimate(deployment)
         pool[at] = _first(memory.pool_bytes(report))
@@ -293,10 +307,10 @@ def _room(scenario: Scenario, chosen: _Gpus, max_model_len: int, users: tuple[in
 
 
 @lru_cache(maxsize=64)
-def _request_bytes(scenario: Scenario, chosen: _Gpus, tokens: int) -> NDArray[np.float64]:
+def _request_bytes(placed: _Placed, tokens: int) -> NDArray[np.float64]:
     """What one request of so many tokens keeps in the cache of each GPU [byte]."""
-    found = np.zeros(len(chosen))
-    for at, group in _placed(scenario, chosen).groups:
+    found = np.zeros(len(placed.gpus))
+    for at, group in placed.groups:
         found[at] = _first(memory.estimate(group.but(max_model_len=tokens)).kv_bytes)
     return found
 
