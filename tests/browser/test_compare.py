@@ -69,6 +69,30 @@ def test_the_table_is_sorted_by_its_titles(page: Page, server: str) -> None:
     expect(cell(page, 0, "GPU")).to_have_text("★ H100 SXM5 80GB")
 
 
+def test_the_names_stay_in_sight_while_the_table_is_moved_aside(page: Page, server: str) -> None:
+    opened(page, f"{server}/compare", TABLE)
+    name = cell(page, 0, "GPU")
+    start = name.bounding_box()
+    page.locator(".frame").evaluate("frame => frame.scrollTo(400, 0)")
+    expect(page.locator(".frame")).to_have_class(re.compile("aside"))
+    assert start is not None
+    assert name.bounding_box() == start
+
+
+def test_other_columns_leave_those_that_stay_as_they_are(page: Page, server: str) -> None:
+    opened(page, f"{server}/compare", TABLE)
+    shown = cell(page, 3, "Board power (W)")
+    power = shown.inner_text()
+    shown.evaluate("cell => { cell.marked = true; }")
+    for pressed in ("Power", "Power"):
+        others = page.locator(TABLE).first.locator("th, td")
+        count = others.count()
+        page.get_by_role("button", name=pressed, exact=True).first.click()
+        expect(others).not_to_have_count(count)
+        expect(cell(page, 3, "Board power (W)")).to_have_text(power)
+        assert cell(page, 3, "Board power (W)").evaluate("cell => cell.marked")
+
+
 def test_the_pressed_card_becomes_the_baseline(page: Page, server: str) -> None:
     opened(page, f"{server}/compare", TABLE)
     cell(page, 1, "GPU").click()

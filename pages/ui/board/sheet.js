@@ -118,6 +118,7 @@ function buildSheet(box, kept) {
   kept.title = make("span", top);
   make("button", top, { type: "button" }, "Save as CSV").onclick = () => saved(kept.data, ordered(kept.data, kept.sort));
   kept.frame = make("div", box, { class: "frame", role: "region", tabindex: 0 });
+  kept.frame.onscroll = () => kept.frame.classList.toggle("aside", kept.frame.scrollLeft > 0);
   // rows are blocks of their own, not a table's, so that those out of sight cost no layout; hence the roles
   kept.table = make("table", kept.frame, { role: data.pressed ? "grid" : "table" });
   kept.head = make("thead", kept.table, { role: "rowgroup" });
