@@ -182,7 +182,8 @@ def board_watts(spec: Mapping[str, object], processors: float) -> tuple[float, s
     if published > 0:
         return published, ""
     guess = WATTS_PER_GHZ * processors / GIGA
-    return guess, f"{_text(spec, 'name')}: power limit not published, {guess:,.0f} W by its processors"
+    name = _text(spec, "name")
+    return guess, f"{name}: power limit not published, {guess:,.0f} W by its processors where power counts"
 
 
 def gpu_rates(
