@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calculators import cost
 
@@ -126,30 +126,33 @@ def best_setups(options: Options, grade: NDArray[np.int8], objective: Objective)
     left &= asked <= asked.min(axis=1, keepdims=True, initial=np.inf)
     cards, setups = np.nonzero(left)  # few: the other measures only decide between these
     for name in others:
-        starts = _starts(cards)
+        begins = _begins(cards)
         key = options.key(name, (cards, setups))
-        least = np.minimum.reduceat(key, starts).repeat(np.diff(starts, append=len(key)))
-        cards, setups = cards[key <= least], setups[key <= least]
-    found, starts = np.full(len(left), -1), _starts(cards)
-    found[cards[starts]] = setups[starts]
+        least = np.minimum.reduceat(key, np.flatnonzero(begins))
+        good = key <= least[np.cumsum(begins) - 1]
+        cards, setups = cards[good], setups[good]
+    found, begins = np.full(len(left), -1), _begins(cards)
+    found[cards[begins]] = setups[begins]
     return found
 
 
-def _starts(cards: NDArray[np.int64]) -> NDArray[np.int64]:
+def _begins(cards: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Where each card begins in a list of them that stand together."""
-    return np.flatnonzero(np.diff(cards, prepend=-1))
+    found = np.ones(len(cards), dtype=bool)
+    found[1:] = cards[1:] != cards[:-1]
+    return found
 
 
 def order(
-    options: Options, grade: NDArray[np.int8], objective: Objective, names: Sequence[str] = ()
+    options: Options, grade: NDArray[np.int8], objective: Objective, names: ArrayLike = ()
 ) -> NDArray[np.int64]:
-    """The possible ones of [card], best first; names only decide between those alike in everything.
+    """The possible ones of [card], best first; names (or their order) only decide between those alike in all.
 
     An option of which nobody knows what is asked for, say its price, stands behind all others, even those
     that fit less surely.
     """
     keys = options.keys(objective)
-    alike = [np.asarray(names)] if len(names) else []
+    alike = [np.asarray(names)] if np.size(names) else []
     found = np.lexsort((*alike, *reversed(keys), -grade.astype(int), np.isinf(keys[0])))
     return found[grade[found] > NOT]
 

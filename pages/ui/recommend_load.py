@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -183,7 +183,7 @@ class Recommendation:
     notes: tuple[str, ...] = ()
     refused: str | None = None
 
-    @property
+    @cached_property
     def ranked(self) -> tuple[Choice, ...]:
         """Those that do the work."""
         return tuple(one for one in self.choices if one.reason is None)
@@ -203,10 +203,11 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class _Cards:
-    """Facts of every GPU in the list, in its order: arrays [card]."""
+    """Facts of every GPU in the list, in its order: arrays [card]. by_name: its place in the alphabet."""
 
     ids: tuple[str, ...]
     names: tuple[str, ...]
+    by_name: NDArray[np.int64]
     power_w: Floats
     memory: Floats
     vendor: NDArray[Any]
@@ -234,10 +235,12 @@ def _cards(pre_release: bool) -> _Cards:
     hidden = frozenset() if pre_release else catalogue.pre_release_gpus()
     ids = tuple(str(gpu) for gpu in catalogue.gpus().index if gpu not in hidden)
     rows = [catalogue.spec_row(gpu) for gpu in ids]
+    names = tuple(catalogue.gpu_name(gpu) for gpu in ids)
     forms = [compare_choices.form_class(str(known(row["form_factor"], ""))) for row in rows]
     return _Cards(
         ids,
-        tuple(catalogue.gpu_name(gpu) for gpu in ids),
+        names,
+        np.unique(names, return_inverse=True)[1],
         np.array([float(known(row["tdp_w"], np.nan)) for row in rows]),
         np.array([float(row["memory_gb"]) for row in rows]),
         np.array([catalogue.slug(row["vendor"]) for row in rows]),
@@ -308,10 +311,11 @@ class _Served:
     """One weight format with every split and count: speed as `calculators.speed` gives it.
 
     verdict, seconds, first_s, output_per_s: arrays [card, users, setup]. The rest is of pairs of a card and a
-    setup, by their column in [card, setup], -1 where there is none: full (memory needed / capacity) of those
-    tried, the others, of those that fit: used (shares of Use but memory), running (sequences at once; of a
-    batch as many as fit) [users, pair]; prompt_link (share of reading one prompt in which GPUs exchange parts
-    of layers) [pair]. reasons: why a card and count of the engine's own split has no speed.
+    setup, by their column in [card, setup], -1 where there is none. Of those tried: full (memory needed /
+    capacity) [users, pair]. Of those able, which have a speed: used (shares of Use but memory), running
+    (sequences at once, of a batch as many as fit) [users, pair]; prompt_link (share of reading one prompt in
+    which GPUs exchange parts of layers) [pair]. reasons: why a card and count of the engine's own split has
+    no speed.
     """
 
     format: str
@@ -321,7 +325,7 @@ class _Served:
     output_per_s: Measure
     tried: NDArray[np.int64]
     full: Floats
-    fitting: NDArray[np.int64]
+    able: NDArray[np.int64]
     used: ranking.Use
     running: Floats
     prompt_link: Floats
@@ -334,12 +338,12 @@ class _Served:
 
     def use_at(self, i: int, u: int, k: int) -> Use:
         """What one setup of one card uses."""
-        shares = (_cell(getattr(self.used, name), self.fitting[i, k], u) for name in _TIMES)
+        shares = (_cell(getattr(self.used, name), self.able[i, k], u) for name in _TIMES)
         return Use(self.full_at(i, u, k), *shares)
 
     def prompt_link_at(self, i: int, k: int) -> float:
         """Share of reading one prompt in which the GPUs of a setup exchange parts of layers."""
-        return _cell(self.prompt_link, self.fitting[i, k])
+        return _cell(self.prompt_link, self.able[i, k])
 
 
 def _cell(values: Floats, column: int, u: int = 0) -> float:
@@ -418,8 +422,7 @@ def _served(s: Scenario, users: tuple[int, ...], batch: bool) -> _Served | str:
         behind = _tried(s.pre_release, True)
         every = own.beside(speed_load.deployed(workload.changed(load, split="pipeline"), behind.gpus, users))
         card, setup = np.append(card, behind.card), np.append(setup, behind.setup)
-    # only what fits some of the users is asked for its speed
-    able = np.flatnonzero(every.verdict.any(axis=0))
+    able = np.flatnonzero([why is None for why in every.refused])  # the others have no speed
     able = able if len(able) else np.arange(len(card))
     many = np.array(users)[:, None]
     found = speed_load.speeds_of(load, every.only(able), many, streamed=not batch)
@@ -493,7 +496,7 @@ class _Stacked:
 
     cards: _Cards
     formats: tuple[_Served, ...]
-    users: NDArray[np.int64]
+    users: tuple[int, ...]
     boards: NDArray[np.int64]
     verdict: NDArray[np.int8]
     seconds: Measure
@@ -517,7 +520,7 @@ class _Stacked:
     def running(self, i: int, u: int, k: int) -> float:
         """Sequences of one copy at once."""
         fmt, place = self.of(k)
-        return _cell(fmt.running, fmt.fitting[i, place], u)
+        return _cell(fmt.running, fmt.able[i, place], u)
 
 
 @lru_cache(maxsize=4)
@@ -537,7 +540,7 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     return _Stacked(
         _cards(s.pre_release),
         tuple(formats),
-        np.array((1,) if batch else _grid(s.concurrency)),
+        (1,) if batch else _grid(s.concurrency),
         np.tile(np.array(COUNTS), verdict.shape[2] // len(COUNTS)),
         verdict,
         measures("seconds"),
@@ -590,8 +593,14 @@ def _run_prices(s: Scenario, cards: _Cards, rents: Mapping[str, Rent]) -> _Price
     return replace(prices, usd=usd)
 
 
-def _rents(s: Scenario, cards: _Cards, today: date) -> dict[str, Rent]:
-    return price_load.rents(s, cards.ids, today)
+def _rents(s: Scenario, cards: _Cards, today: date) -> Mapping[str, Rent]:
+    """The price of every GPU; it does not depend on how many users there are."""
+    return _rents_of(s.model_copy(update={"concurrency": 1}), cards.ids, today)
+
+
+@lru_cache(maxsize=8)
+def _rents_of(s: Scenario, ids: tuple[str, ...], today: date) -> Mapping[str, Rent]:
+    return price_load.rents(s, ids, today)
 
 
 def _rents_for(
@@ -611,20 +620,20 @@ def _rents_for(
 
 def _columns(table: _Stacked, users: int) -> NDArray[np.int64]:
     """Places of the users of a copy for so many in all; to take more than a share is never better."""
-    return np.flatnonzero(np.isin(table.users, list(_shares(users))))
+    shares = _shares(users)
+    return np.array([u for u, each in enumerate(table.users) if each in shares], dtype=np.int64)
 
 
 def _serving_options(
-    s: Scenario, table: _Stacked, prices: _Prices, users: int, bands: bool = True
-) -> tuple[Options, tuple[Limit, ...], Floats]:
-    """(options, limits, copies) for so many users: each copy takes its share of them.
+    s: Scenario, table: _Stacked, prices: _Prices, few: NDArray[np.int64], bands: bool = True
+) -> tuple[Options, tuple[Limit, ...]]:
+    """Options and limits of the users asked for: each copy takes its share of them, places `few`.
 
     bands: False where only the values are asked about.
     """
-    few, setups = _columns(table, users), len(table.boards)
     boards = np.tile(table.boards, len(few))
-    copies = np.ceil(users / table.users[few]).repeat(setups)
-    gpus = copies * boards
+    each = [_copies(s.concurrency, table.users[u]) for u in few]
+    gpus = np.array(each, dtype=float).repeat(len(table.boards)) * boards
 
     def flat(values: NDArray[Any]) -> NDArray[Any]:
         return values[:, few].reshape(len(values), -1)
@@ -650,7 +659,12 @@ def _serving_options(
         limits.append(Limit("usd", month, s.cost_ceiling))
     if s.max_power_w is not None:
         limits.append(Limit("power", Measure.exact(power), s.max_power_w))
-    return options, (*limits, *_bought(s, table.cards, options.gpus)), copies
+    return options, (*limits, *_bought(s, table.cards, options.gpus))
+
+
+def _copies(users: int, each: int) -> int:
+    """Copies that serve so many users, of so many each at most."""
+    return -(-users // each)
 
 
 def _bought(s: Scenario, cards: _Cards, gpus: Floats) -> tuple[Limit, ...]:
@@ -692,7 +706,7 @@ def _finished(
     top = _with_founded(grade, setups, ~(unseen | shaky | endless))
     if open_band and s.objective == "cheapest":
         best = replace(best, usd=_with_band(options, limits, best.usd))
-    ranked = ranking.order(best, top, s.objective, names)
+    ranked = ranking.order(best, top, s.objective, cards.by_name)
     certain = (top > ranking.NOT) & (top == (top[ranked[0]] if len(ranked) else ranking.NOT))
     on = ranking.frontier(
         np.where(certain, best.usd.value, np.nan), np.where(certain, best.seconds.value, np.nan)
@@ -775,7 +789,7 @@ def _lead(
     best = options.at((rows, picked))
     founded = ~(_unseen(s, cards) | _shaky(s, prices) | _endless(s, best.seconds))
     top = _with_founded(grade, setups, founded)
-    ranked = ranking.order(best, top, s.objective, cards.names)
+    ranked = ranking.order(best, top, s.objective, cards.by_name)
     if not len(ranked):
         return Turn(np.nan, None), (0, 0)
     i = int(ranked[0])
@@ -885,20 +899,20 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         return Recommendation(s, load.name, (), refused=table)
     rents = _rents(s, table.cards, today)
     prices = _prices(s, table.cards, rents)
-    options, limits, copies = _serving_options(s, table, prices, s.concurrency)
     mine, width = _columns(table, s.concurrency), len(table.boards)
+    options, limits = _serving_options(s, table, prices, mine)
     cut = _cuts(load, table)
 
     def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
         u, setup = int(mine[k // width]), k % width
         boards = int(table.boards[setup])
-        each = int(table.users[u])
+        each = table.users[u]
         share = s.concurrency / each
         out = _at(table.output_per_s, i, u, setup)
         return {
             "format": table.of(setup)[0].format,
             "boards": boards,
-            "copies": int(copies[k]),
+            "copies": _copies(s.concurrency, each),
             "users_each": each,
             "first_s": _at(table.first_s, i, u, setup),
             "output_per_s": Measure(*(np.asarray(side * share) for side in (out.value, out.low, out.high))),
@@ -920,13 +934,15 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     def lead(asked: Scenario) -> Turn:
         changed = _rents_for(s, rents, asked, today)
         paid = prices if changed is None else _prices(asked, table.cards, changed)
-        options, limits, copies = _serving_options(asked, table, paid, asked.concurrency, bands=False)
+        few = _columns(table, asked.concurrency)
+        options, limits = _serving_options(asked, table, paid, few, bands=False)
         turn, (i, k) = _lead(asked, table.cards, (options, limits), paid)
         if turn.gpu is None:
             return turn
-        u, at = int(_columns(table, asked.concurrency)[k // width]), k % width
+        u, at = int(few[k // width]), k % width
         return replace(
-            turn, boards=int(table.boards[at]), copies=int(copies[k]), cut=f"{at}",
+            turn, boards=int(table.boards[at]), copies=_copies(asked.concurrency, table.users[u]),
+            cut=f"{at}",
             slow_s=float(table.seconds.high[i, u, at]),
         )  # fmt: skip
 

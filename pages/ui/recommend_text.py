@@ -598,7 +598,7 @@ def overkill(one: Choice) -> str:
     if use.bandwidth != use.bandwidth:
         return ""
     said = []
-    if np.nanmax((use.memory, use.bandwidth, use.compute)) < OVER:
+    if max(share for share in (use.memory, use.bandwidth, use.compute) if share == share) < OVER:
         said.append("overkill: no part of it is used by more than a third")
     elif use.compute < 0.1:
         what = "memory and the engine" if waits(one) else "memory"
