@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calculators import memory
 from calculators.scenario import Scenario
 from pages.ui import catalogue, speed_load, workload
 
@@ -30,6 +31,39 @@ def test_every_card_and_count_at_once_equals_each_alone() -> None:
         for name in ("tpot_s", "ttft_s", "output_tokens_per_s", "max_output_tokens_per_s"):
             one, all_of = getattr(alone.speed, name).value[0], getattr(together.speed, name).value[i]
             assert np.isclose(one, all_of, rtol=1e-9, equal_nan=True)
+
+
+def test_two_splits_in_one_call_and_some_of_them_equal_each_alone() -> None:
+    load = workload.load(Scenario(model="llama-3.3-70b", weight_format="awq-int4"))
+    stages = workload.changed(load, split="pipeline")
+    gpus = [
+        workload.pinned(gpu, n) for gpu in ("l40s-48gb", "rtx-4090-24gb", "h100-sxm5-80gb") for n in (2, 4)
+    ]
+    users = np.array([1, 5, 40])
+    apart = [(one, speed_load.deployed(one, gpus, users.tolist())) for one in (load, stages)]
+    both = apart[0][1].beside(apart[1][1])
+    at = np.array([7, 0, 3, 10])
+    some = speed_load.speeds_of(load, both.only(at), users[:, None])
+    for k, i in enumerate(at):
+        one, deployed = apart[i // len(gpus)]
+        alone = speed_load.speeds_of(one, deployed, users[:, None])
+        n = int(i) % len(gpus)
+        assert some.gpus[k] == alone.gpus[n]
+        assert some.refused[k] == alone.refused[n]
+        assert np.array_equal(both.verdict[:, i], deployed.verdict[:, n])
+        for name in ("tokens_per_s", "output_tokens_per_s"):
+            ours, theirs = getattr(some.speed, name), getattr(alone.speed, name)
+            assert np.allclose(ours.value[:, k], theirs.value[:, n], rtol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("users", [1, 3, 64])
+def test_the_verdict_of_a_deployment_is_that_of_the_memory_function(users: int) -> None:
+    load = workload.load(Scenario(model="llama-3.3-70b", weight_format="awq-int4", max_model_len=32768))
+    gpus = [workload.pinned(str(gpu), n) for gpu in catalogue.gpus().index[::5] for n in (1, 4)]
+    found = speed_load.deployed(load, gpus, (2, users)).verdict[1]
+    for gpu, verdict in zip(gpus, found.tolist(), strict=True):
+        one = load.deployment([gpu], users=users)
+        assert verdict == (0 if isinstance(one, str) else memory.estimate(one).verdict)
 
 
 def test_a_gpu_without_a_speed_says_why() -> None:
