@@ -170,8 +170,11 @@ def _weights(
     for fmt, (distinct, columns) in zip(formats, layouts, strict=True):
         sizes = [device_weights(arch, fmt, engine, tp, pp, False, layout, on_cpu) for layout in distinct]
         plane = sizes[0][:, None] if len(sizes) == 1 else np.stack(sizes, axis=-1)[:, columns]
-        planes.append(np.broadcast_to(plane, (len(plane), gpus)))
-    return np.stack(planes, axis=-1)
+        planes.append(plane)
+    found = np.empty((len(planes[0]), gpus, len(planes)))
+    for k, plane in enumerate(planes):
+        found[:, :, k] = plane
+    return found
 
 
 def _distinct(kept: Sequence[EngineLayout | None]) -> _Layouts:

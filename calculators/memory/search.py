@@ -102,21 +102,19 @@ def _largest(deployment: Deployment, name: str, limit: int, verdict: int) -> NDA
 
 def fleets(deployment: Deployment, max_gpus: int) -> list[Fleet]:
     """Ways to use up to max_gpus GPUs that the engine accepts: fewest GPUs, then widest tensor split."""
-    found = []
+    return [fleet for gpus in range(1, max_gpus + 1) for fleet in _fleets_of(deployment, gpus)]
 
-    def accepted(tp: int, pp: int) -> bool:
-        arch, split = deployment.architecture, deployment.engine.split
-        return refusal(arch, split, tp, pp, deployment.weight_format, deployment.expert_parallel) is None
 
-    for gpus in range(1, max_gpus + 1):
-        if deployment.engine.split == "layers":
-            if accepted(gpus, 1):
-                found.append(Fleet(gpus, gpus, 1))
+def _fleets_of(deployment: Deployment, gpus: int) -> Iterator[Fleet]:
+    """Ways to use exactly so many GPUs, the widest tensor split first."""
+    arch, split = deployment.architecture, deployment.engine.split
+    widths = range(min(gpus, LARGEST_TENSOR_PARALLEL), 0, -1) if split != "layers" else (gpus,)
+    for tp in widths:
+        if gpus % tp:
             continue
-        for tp in range(min(gpus, LARGEST_TENSOR_PARALLEL), 0, -1):
-            if gpus % tp == 0 and accepted(tp, gpus // tp):
-                found.append(Fleet(gpus, tp, gpus // tp))
-    return found
+        pp = gpus // tp
+        if refusal(arch, split, tp, pp, deployment.weight_format, deployment.expert_parallel) is None:
+            yield Fleet(gpus, tp, pp)
 
 
 def on_fleet(deployment: Deployment, fleet: Fleet) -> Deployment:
@@ -164,9 +162,13 @@ def first_change_that_fits(
     kv_formats: Sequence[KvFormat] = (),
     max_gpus: int = 16,
     layouts: Mapping[str, EngineLayout | None] | None = None,
+    now: Report | None = None,
 ) -> Change | None:
-    """The first single change that makes a deployment fit; None when it fits already or none is enough."""
-    if estimate(deployment).verdict == FITS:
+    """The first single change that makes a deployment fit; None when it fits already or none is enough.
+
+    `now` is the deployment's own report where it is known already.
+    """
+    if (now or estimate(deployment)).verdict == FITS:
         return None
     return next(_changes(deployment, weight_formats, kv_formats, max_gpus, layouts), None)
 
@@ -283,13 +285,11 @@ def _fewer_users(deployment: Deployment) -> Iterator[Candidate]:
 
 def _more_gpus(deployment: Deployment, max_gpus: int) -> Iterator[Candidate]:
     """The widest tensor split of every count: what a person gets who only says how many GPUs."""
-    widest: dict[int, Fleet] = {}
-    for fleet in fleets(deployment, max_gpus):
-        widest.setdefault(fleet.gpus, fleet)
     any_count = deployment.engine.split == "layers"
-    for gpus, fleet in widest.items():
-        if gpus > deployment.gpus and _sold(gpus, any_count):
-            yield "gpus", f"{gpus} GPUs", gpus, on_fleet(deployment, fleet)
+    for gpus in range(deployment.gpus + 1, max_gpus + 1):
+        widest = next(_fleets_of(deployment, gpus), None) if _sold(gpus, any_count) else None
+        if widest is not None:
+            yield "gpus", f"{gpus} GPUs", gpus, on_fleet(deployment, widest)
 
 
 def _sold(gpus: int, any_count: bool) -> bool:

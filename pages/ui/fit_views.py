@@ -11,6 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from calculators import memory
+from calculators.formats import engine_layout
 from gpu_data import models as model_data
 from pages.ui import (
     catalogue,
@@ -177,10 +178,13 @@ def changes(load: workload.Workload) -> tuple[list[dict[str, Any]], dict[str, Fi
             label, fields, found = _readable(load, gpu)
         else:
             deployment = load.deployment([gpu])
-            if isinstance(deployment, str) or memory.estimate(deployment).verdict == memory.FITS:
+            if isinstance(deployment, str):
+                continue
+            now = memory.estimate(deployment)
+            if now.verdict == memory.FITS:
                 continue
             able = [fmt for fmt in load.formats() if load.support(gpu.id, fmt).state != "no"]
-            change = memory.first_change_that_fits(deployment, able, caches)
+            change = memory.first_change_that_fits(deployment, able, caches, now=now)
             label, fields = (_told(load, change), _applied(load, gpu, change)) if change else ("", {})
             found = _promised(load, gpu, fields) if change else None
         if found is not None:
@@ -195,6 +199,24 @@ Numbers = tuple[
 ]  # [GPU, format]: verdict, bytes to spare, why not
 
 
+@lru_cache(maxsize=64)
+def _layouts(
+    gpus: tuple[str, ...], formats: tuple[str, ...], algorithm: str, model: str, config_json: str
+) -> list[list[Any]]:
+    """[format][GPU]: how the engine keeps it in memory; model or config decide what a native format means."""
+    table = catalogue.weight_formats()
+    own = workload.checkpoint(model, config_json)
+    return [
+        [
+            engine_layout(
+                catalogue.spec_row(gpu), table[one], algorithm, own if table[one].kind == "native" else None
+            )
+            for gpu in gpus
+        ]
+        for one in formats
+    ]
+
+
 def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: list[Any]) -> Numbers:
     """Every GPU and format in one call, split as the engine does by default."""
     scenario = load.scenario
@@ -202,8 +224,15 @@ def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: l
     spare = np.zeros((len(gpus), len(formats)))
     reasons: list[list[str]] = [[] for _ in gpus]
     place = {gpu.id: i for i, gpu in enumerate(gpus)}
-    layouts = {gpu.id: [load.layout(gpu.id, fmt) for fmt in formats] for gpu in gpus}
+    layouts = _layouts(
+        tuple(gpu.id for gpu in gpus),
+        tuple(fmt.id for fmt in formats),
+        load.engine.algorithm,
+        scenario.model,
+        scenario.config_json,
+    )
     for group in load.same_devices(gpus):
+        at = [place[gpu.id] for gpu in group]
         matrix = memory.fit_matrix(
             load.architecture,
             load.kv_format,
@@ -216,10 +245,9 @@ def _at_once(load: workload.Workload, gpus: list[workload.PinnedGpu], formats: l
             load.options(),
             load.band,
             [gpu.name for gpu in group],
-            list(zip(*(layouts[gpu.id] for gpu in group), strict=True)),
+            [[row[i] for i in at] for row in layouts],
         )
         why = [reason or "" for reason in matrix.refused[0]]
-        at = [place[gpu.id] for gpu in group]
         verdict[at], spare[at] = matrix.verdict[:, 0], matrix.headroom_bytes[:, 0]
         for i in at:
             reasons[i] = why
