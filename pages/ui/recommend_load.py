@@ -310,9 +310,9 @@ _PLACE_WORDS = {"workstation": "workstation", "datacentre": "data centre"}
 class _Served:
     """One weight format with every split and count: speed as `calculators.speed` gives it.
 
-    verdict, seconds, first_s, output_per_s: arrays [card, users, setup]. The rest is of pairs of a card and a
-    setup, by their column in [card, setup], -1 where there is none. Of those tried: full (memory needed /
-    capacity) [users, pair]. Of those able, which have a speed: used (shares of Use but memory), running
+    verdict, seconds: arrays [card, users, setup]. The rest is of pairs of a card and a setup, by their column
+    in [card, setup], -1 where there is none. Of those tried: full (memory needed / capacity) [users, pair].
+    Of those able, which have a speed: first_s, output_per_s, used (shares of Use but memory), running
     (sequences at once, of a batch as many as fit) [users, pair]; prompt_link (share of reading one prompt in
     which GPUs exchange parts of layers) [pair]. reasons: why a card and count of the engine's own split has
     no speed.
@@ -321,16 +321,31 @@ class _Served:
     format: str
     verdict: NDArray[np.int8]
     seconds: Measure
-    first_s: Measure
-    output_per_s: Measure
     tried: NDArray[np.int64]
     full: Floats
     able: NDArray[np.int64]
+    first_s: Measure
+    output_per_s: Measure
     used: ranking.Use
     running: Floats
     prompt_link: Floats
     reasons: tuple[str | None, ...]
     notes: tuple[str, ...]
+
+    def by_card(self, one: Measure) -> Measure:
+        """A measure [users, pair] as [card, users, setup]."""
+        cards, setups = np.nonzero(self.able >= 0)
+        columns = self.able[cards, setups]
+        found = []
+        for side in (one.value, one.low, one.high):
+            whole = np.full(self.verdict.shape, np.nan)
+            whole[cards, :, setups] = side[:, columns].T
+            found.append(whole)
+        return Measure(*found)
+
+    def measure_at(self, one: Measure, i: int, u: int, k: int) -> Measure:
+        """A measure [users, pair] of one card and setup that has a speed."""
+        return _at(one, u, self.able[i, k])
 
     def full_at(self, i: int, u: int, k: int) -> float:
         """Memory needed / capacity of one card and setup."""
@@ -453,18 +468,18 @@ def _served(s: Scenario, users: tuple[int, ...], batch: bool) -> _Served | str:
         low[:, wider], high[:, wider] = measured_vendors.widened_by(
             spread[wider], *(side[:, wider] for side in (value, low, high))
         )
-        return Measure(*(placed(side, able, np.nan) for side in (value, low, high)))
+        return Measure(value, low, high)
 
-    all_pairs = np.arange(len(card))
+    all_pairs, seconds = np.arange(len(card)), measure(speed.tpot_s)
     return _Served(
         s.weight_format,
         placed(every.verdict, all_pairs, 0),
-        measure(speed.tpot_s),
-        measure(speed.ttft_s),
-        measure(rate),
+        Measure(*(placed(side, able, np.nan) for side in (seconds.value, seconds.low, seconds.high))),
         column(all_pairs),
         every.filled,
         column(able),
+        measure(speed.ttft_s),
+        measure(rate),
         ranking.used_shares(speed.prompt, speed.step, s.output_tokens, running),
         np.asarray(running),
         ranking.link_share(speed.prompt),
@@ -500,8 +515,16 @@ class _Stacked:
     boards: NDArray[np.int64]
     verdict: NDArray[np.int8]
     seconds: Measure
-    first_s: Measure
-    output_per_s: Measure
+
+    @cached_property
+    def first_s(self) -> Measure:
+        """To the first token [card, users, setup]."""
+        return _joined([one.by_card(one.first_s) for one in self.formats])
+
+    @cached_property
+    def output_per_s(self) -> Measure:
+        """Tokens/s of one copy [card, users, setup]."""
+        return _joined([one.by_card(one.output_per_s) for one in self.formats])
 
     def of(self, k: int) -> tuple[_Served, int]:
         """The format of a setup, and the setup's place among those of the format."""
@@ -522,6 +545,22 @@ class _Stacked:
         fmt, place = self.of(k)
         return _cell(fmt.running, fmt.able[i, place], u)
 
+    def rate_at(self, i: int, u: int, k: int) -> Measure:
+        """Tokens/s of one copy."""
+        fmt, place = self.of(k)
+        return fmt.measure_at(fmt.output_per_s, i, u, place)
+
+    def first_at(self, i: int, u: int, k: int) -> Measure:
+        """Seconds to the first token."""
+        fmt, place = self.of(k)
+        return fmt.measure_at(fmt.first_s, i, u, place)
+
+
+def _joined(parts: Sequence[Measure]) -> Measure:
+    """Measures [card, users, setup] of formats as one."""
+    sides = ([getattr(one, side) for one in parts] for side in SIDES)
+    return Measure(*(np.concatenate(side, axis=2) for side in sides))
+
 
 @lru_cache(maxsize=4)
 def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
@@ -529,23 +568,14 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     if isinstance(formats, str):
         return formats
 
-    def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate(parts, axis=2) if len(parts) > 1 else parts[0]
-
-    def measures(name: str) -> Measure:
-        found = [getattr(one, name) for one in formats]
-        return Measure(*(joined([getattr(one, side) for one in found]) for side in SIDES))
-
-    verdict = joined([one.verdict for one in formats])
+    verdict = np.concatenate([one.verdict for one in formats], axis=2)
     return _Stacked(
         _cards(s.pre_release),
         tuple(formats),
         (1,) if batch else _grid(s.concurrency),
         np.tile(np.array(COUNTS), verdict.shape[2] // len(COUNTS)),
         verdict,
-        measures("seconds"),
-        measures("first_s"),
-        measures("output_per_s"),
+        _joined([one.seconds for one in formats]),
     )
 
 
@@ -908,13 +938,13 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         boards = int(table.boards[setup])
         each = table.users[u]
         share = s.concurrency / each
-        out = _at(table.output_per_s, i, u, setup)
+        out = table.rate_at(i, u, setup)
         return {
             "format": table.of(setup)[0].format,
             "boards": boards,
             "copies": _copies(s.concurrency, each),
             "users_each": each,
-            "first_s": _at(table.first_s, i, u, setup),
+            "first_s": table.first_at(i, u, setup),
             "output_per_s": Measure(*(np.asarray(side * share) for side in (out.value, out.low, out.high))),
             "use": table.used(i, u, setup),
             "alone": table.on_one(i, u, setup) if boards > 1 else np.nan,
@@ -1149,15 +1179,20 @@ def _run(s: Scenario, today: date) -> Recommendation:
     wanted = load.precision.matmul == "bf16"
     without_bf16 = [wanted and lacks_bf16(catalogue.spec_row(gpu)) for gpu in ids]
 
+    @cache
+    def split_of(option: int, devices: int) -> tuple[str, str]:
+        way = training_load.way_on(table.found, option, devices)
+        return ("", "") if way is None else (training_load.split_words(way), training_load.split_short(way))
+
     def describe(gpu: str, i: int, k: int) -> dict[str, Any]:
-        way = training_load.way_on(table.found, int(table.found.option[i, k]), int(devices[i, k]))
+        split, cut = split_of(int(table.found.option[i, k]), int(devices[i, k]))
         needed = table.found.needed_bytes[i, k]
         full = float(needed / (needed + table.found.headroom_bytes[i, k]))
         return {
             "boards": int(options.gpus[i, k]),
             "format": load.method if not load.trains else load.precision.label,
-            "split": "" if way is None else training_load.split_words(way),
-            "cut": "" if way is None else training_load.split_short(way),
+            "split": split,
+            "cut": cut,
             "output_per_s": Measure(*(np.asarray(x)[i, k] * devices[i, k] for x in each)),
             "use": Use(memory=full, compute=float(table.found.mfu[i, k])),
             "fp16": bool(without_bf16[i]),
