@@ -12,11 +12,15 @@ from pages.ui import glossary, link, told
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One number: its label, the unit it is shown in, and what stands in an empty box."""
+    """One number: its label, the unit it is shown in, what an empty box shows, and a sentence about it.
+
+    Without `help` it is the glossary's sentence for the field.
+    """
 
     label: str
     unit: float = 1
     empty: str = ""
+    help: str = ""
 
 
 def box(asked: Asked, field: str, scenario: Scenario) -> dict[str, str]:
@@ -27,7 +31,7 @@ def box(asked: Asked, field: str, scenario: Scenario) -> dict[str, str]:
         "label": asked.label,
         "value": "" if value is None else f"{value / asked.unit:.10g}",
         "empty": asked.empty,
-        "help": glossary.of_field(field) or "",
+        "help": asked.help or glossary.of_field(field) or "",
     }
 
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from calculators.scenario import Scenario
 from pages.ui import controls, price_load, state, training_controls
-from pages.ui.training_load import METHOD_NAMES
 
 
 def sidebar(scenario: Scenario) -> None:
@@ -17,24 +16,13 @@ def sidebar(scenario: Scenario) -> None:
         controls.engine(scenario)
     else:
         if scenario.task == "finetune":
-            _method()
+            training_controls.tuning()
         training_controls.method(scenario)
     _money(scenario)
 
 
 def _number(label: str, field: str, low: float, high: float, step: float, help: str) -> None:
     state.control(st.number_input, label, field, min_value=low, max_value=high, step=step, help=help)
-
-
-def _method() -> None:
-    state.control(
-        st.segmented_control,
-        "Method",
-        "method",
-        options=list(METHOD_NAMES),
-        format_func=lambda method: METHOD_NAMES[method].removesuffix(" fine-tuning"),
-        required=True,
-    )
 
 
 def _money(scenario: Scenario) -> None:

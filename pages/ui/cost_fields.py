@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import glossary, link, told
+from pages.ui import asked, glossary, link
+from pages.ui.asked import Asked
 from pages.ui.cost_presets import PRESETS, PUT_BACK
 from pages.ui.cost_text import VIEWS
 from pages.ui.training_controls import TASKS
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One number: its label, the unit it is shown in, and what stands in an empty box."""
-
-    label: str
-    unit: float = 1
-    empty: str = ""
-
 
 WORK: Mapping[str, Mapping[str, Asked]] = {
     "serve": {
@@ -77,15 +66,15 @@ def _holds(scenario: Scenario, fields: Mapping[str, Any]) -> bool:
     return all(getattr(scenario, name) == value for name, value in fields.items())
 
 
-def refusal(scenario: Scenario, field: str, value: float | None) -> str:
+def _asked(scenario: Scenario, field: str) -> Asked | None:
+    """The number of that field, when the page asks for it."""
+    return {**WORK[scenario.task], **PEOPLE}.get(field)
+
+
+def refusal(scenario: Scenario, field: str, typed: Any) -> str:
     """Which box does not take what was typed, and why."""
-    asked = {**WORK[scenario.task], **PEOPLE}.get(field)
-    if asked is None or value is None or not math.isfinite(value):
-        return "" if asked is None else f"“{asked.label}” keeps its value: it takes a number."
-    number: Any = value * asked.unit
-    if "int" in str(Scenario.model_fields[field].annotation):
-        number = round(number)
-    return told.not_taken(field, asked.label, number, asked.unit, f"{value:,.10g}")
+    one = _asked(scenario, field)
+    return asked.refusal(one, field, typed) if one else ""
 
 
 def _options(names: Mapping[str, str]) -> list[dict[str, str]]:
@@ -111,21 +100,9 @@ def groups(scenario: Scenario) -> list[dict[str, Any]]:
     ]
 
 
-def _group(name: str, legend: str, scenario: Scenario, asked: Mapping[str, Asked]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "legend": legend,
-        "fields": [
-            {
-                "field": field,
-                "label": one.label,
-                "value": "" if (value := getattr(scenario, field)) is None else f"{value / one.unit:.10g}",
-                "empty": one.empty,
-                "help": glossary.of_field(field) or "",
-            }
-            for field, one in asked.items()
-        ],
-    }
+def _group(name: str, legend: str, scenario: Scenario, numbers: Mapping[str, Asked]) -> dict[str, Any]:
+    fields = [asked.box(one, field, scenario) for field, one in numbers.items()]
+    return {"name": name, "legend": legend, "fields": fields}
 
 
 def live(scenario: Scenario) -> tuple[str, ...]:
@@ -134,18 +111,10 @@ def live(scenario: Scenario) -> tuple[str, ...]:
     return tuple(link.BY_FIELD[field].name for field in fields)
 
 
-def taken(scenario: Scenario, field: str, value: float | None) -> dict[str, Any]:
+def taken(scenario: Scenario, field: str, typed: Any) -> dict[str, Any]:
     """The field of the Scenario that a typed number changes; nothing when it is not one that it takes.
 
     An emptied box is the default again.
     """
-    asked = {**WORK[scenario.task], **PEOPLE}.get(field)
-    if asked is None or (value is not None and not math.isfinite(value)):
-        return {}
-    default = Scenario.model_fields[field].default
-    if value is None:
-        return {field: default}
-    number: Any = value * asked.unit
-    if "int" in str(Scenario.model_fields[field].annotation):
-        number = round(number)
-    return {field: number} if link.takes(field, number) else {}
+    one = _asked(scenario, field)
+    return asked.taken(one, field, typed) if one else {}
