@@ -251,7 +251,12 @@ def _native_dtype(fmt: WeightFormat, arch: Architecture | None) -> str:
 def stack(rates: Sequence[GpuRates]) -> GpuRates:
     """Several GPUs (or arrays of them) as one object whose arrays have one more axis in front, in order."""
     names = [f.name for f in fields(GpuRates) if f.name not in _WORDS]
-    arrays = {name: np.array([getattr(r, name) for r in rates], dtype=np.float64) for name in names}
+    each = {id(r): r for r in rates}  # one GPU in several counts is read once
+    place = {key: i for i, key in enumerate(each)}
+    at = np.array([place[id(r)] for r in rates], dtype=np.int64)
+    arrays = {
+        name: np.array([getattr(r, name) for r in each.values()], dtype=np.float64)[at] for name in names
+    }
     assumed = dict.fromkeys(text for r in rates for text in r.assumptions)
     return GpuRates(
         **arrays, computed_in=tuple(str(r.computed_in) for r in rates), assumptions=tuple(assumed)

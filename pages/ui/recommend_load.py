@@ -28,7 +28,7 @@ from pages.ui import (
     training_load,
     workload,
 )
-from pages.ui.gpu_counts import COUNTS, TOGETHER, fast_link_gpus, known, sizes, splits, staged
+from pages.ui.gpu_counts import COUNTS, SERVER, TOGETHER, fast_link_gpus, known, sizes, splits, staged
 from pages.ui.price_load import Rent
 
 Floats = NDArray[np.float64]
@@ -37,6 +37,7 @@ DENSE = 32  # up to so many users every number is computed, beyond that only the
 COPIES = (1, 2, 4, 8, 16, 32, 64, 128)  # of a batch, each with a part of the requests
 USERS = (*range(1, 17), 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # stops to switch at
 SIDES = ("value", "low", "high")
+STAGED = tuple(n for n in COUNTS if 1 < n <= SERVER)  # counts on which pipeline stages may be tried
 _TIMES = ("bandwidth", "compute", "link", "fixed", "waiting")
 SECONDS_PER_DAY = 86400.0
 MOST_DAYS = 365.0  # of a run for which no deadline is set: a longer one is not advised
@@ -416,7 +417,9 @@ def _tried(pre_release: bool, stages: bool) -> _Tried:
     ]
     card, setup = np.array(places, dtype=np.int64).reshape(-1, 2).T
     gpus = tuple(workload.pinned(ids[i], COUNTS[k]) for i, k in places)
-    return _Tried(gpus, card, setup + len(COUNTS) * stages)
+    if stages:
+        setup = len(COUNTS) + np.searchsorted(STAGED, np.array(COUNTS)[setup])
+    return _Tried(gpus, card, setup)
 
 
 @lru_cache(maxsize=6)  # a few megabytes each
@@ -444,7 +447,7 @@ def _served(s: Scenario, users: tuple[int, ...], batch: bool) -> _Served | str:
     speed = found.speed
     rate = speed.max_output_tokens_per_s if batch else speed.output_tokens_per_s
     running = speed.users_at_most if batch else speed.running
-    whole = (len(ids), len(users), len(COUNTS) * len(ways))
+    whole = (len(ids), len(users), len(COUNTS) + len(STAGED) * any(ways))
 
     def placed(values: NDArray[Any], at: NDArray[np.int64], empty: Any) -> NDArray[Any]:
         """[users, pair] as [card, users, setup]."""
@@ -573,7 +576,7 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
         _cards(s.pre_release),
         tuple(formats),
         (1,) if batch else _grid(s.concurrency),
-        np.tile(np.array(COUNTS), verdict.shape[2] // len(COUNTS)),
+        np.tile((COUNTS + STAGED)[: verdict.shape[2] // len(formats)], len(formats)),
         verdict,
         _joined([one.seconds for one in formats]),
     )
