@@ -39,10 +39,12 @@ def of_time(cost: Callable[[Number], Floats], value: Number, low: Number, high: 
 def tied(cost: Money, with_index: int) -> NDArray[np.bool_]:
     """Which options (1-d) cannot be told apart from one of them: each value lies in the other's band.
 
-    A cost without a band of its own is tied when it lies in the band of the other.
+    None is tied beyond one that is not: what can be told apart is not skipped on the way to what cannot.
     """
     value, low, high = cost.value, cost.low, cost.high
-    exact = low == high
-    mine = (value >= low[with_index]) & (value <= high[with_index])
-    its = (value[with_index] >= low) & (value[with_index] <= high)
-    return (mine | exact[with_index]) & (its | exact) & (mine | its)
+    own = value[with_index]
+    both = (value >= low[with_index]) & (value <= high[with_index]) & (own >= low) & (own <= high)
+    apart = value[~both]
+    above = apart[apart > own].min(initial=np.inf)
+    below = apart[apart < own].max(initial=-np.inf)
+    return both & (value <= above) & (value >= below)

@@ -158,13 +158,18 @@ def order(
 
 
 def tied(options: Options, objective: Objective, grade: NDArray[np.int8], best: int) -> NDArray[np.bool_]:
-    """Which of [card] cannot be told from the best in what is asked for: each lies in the other's band."""
+    """Which of [card] cannot be told from the best in what is asked for: each lies in the other's band.
+
+    One that fits less surely, or misses a target, is not compared.
+    """
     asked = getattr(options, OBJECTIVES[objective][0])
     if not isinstance(asked, Measure):
-        same = np.asarray(asked) == np.asarray(asked)[best]
-    else:
-        same = cost.tied(cost.Money(asked.value, asked.low, asked.high), best)
-    return same & (grade == grade[best])
+        return (np.asarray(asked) == np.asarray(asked)[best]) & (grade == grade[best])
+    alike = np.flatnonzero(grade == grade[best])
+    among = asked.at(alike)
+    same = np.zeros(len(grade), dtype=bool)
+    same[alike] = cost.tied(cost.Money(among.value, among.low, among.high), int(np.searchsorted(alike, best)))
+    return same
 
 
 def first_failing(options: Options, limits: Sequence[Limit]) -> list[str | None]:

@@ -93,8 +93,9 @@ def test_gpus_for_a_deadline(hours: float, days: float, gpus: int) -> None:
         ((1.0, 0.8, 1.5), (1.2, 0.9, 2.0), True),
         ((1.0, 0.8, 1.5), (1.6, 0.9, 2.0), False),  # too dear for the first one's band
         ((1.0, 0.8, 1.5), (1.2, 1.1, 2.0), False),  # surely dearer
-        ((1.0, 1.0, 1.5), (1.4, 1.4, 1.4), True),  # exact, and inside the first one's band
-        ((1.0, 1.0, 1.0), (1.2, 0.9, 2.0), True),
+        ((1.0, 1.0, 1.5), (1.4, 1.4, 1.4), False),  # exact: it can never cost as little
+        ((1.0, 1.0, 1.0), (1.2, 0.9, 2.0), False),
+        ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), True),
         ((1.0, 1.0, 1.0), (1.1, 1.1, 1.1), False),
     ],
 )

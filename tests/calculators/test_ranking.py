@@ -131,6 +131,29 @@ def test_options_within_each_others_bands_are_tied(usd: tuple[float, float], exp
     assert ranking.tied(found, "cheapest", ranking.grades(found), 0).tolist() == expected
 
 
+@given(
+    st.lists(st.tuples(number, number, number, st.integers(1, 2)), min_size=1, max_size=8),
+    st.sampled_from(["cheapest", "fastest"]),
+)
+def test_the_tied_lie_in_each_others_bands_and_none_that_is_closer_is_left_out(
+    given_rows: list[tuple[float, float, float, int]], objective: Objective
+) -> None:
+    value, below, above, verdict = (np.array(column, dtype=float) for column in zip(*given_rows, strict=True))
+    band = Measure(value, np.maximum(value - below + 1, 0), value + above - 1)
+    yes = np.ones(len(value), dtype=bool)
+    found = Options(verdict.astype(np.int8), band, band, value, value, yes, yes)
+    grade = ranking.grades(found)
+    best = int(ranking.order(found, grade, objective)[0])
+    same = ranking.tied(found, objective, grade, best)
+    assert same[best]
+    for i in np.flatnonzero(same):
+        assert band.low[i] <= value[best] <= band.high[i]
+        assert band.low[best] <= value[i] <= band.high[best]
+        closer = (value < value[i]) & (grade == grade[best])
+        assert same[closer].all()
+    assert (grade[same] == grade[best]).all()
+
+
 def test_equal_counts_of_gpus_are_tied_and_only_equal_ones() -> None:
     found = options([(1, 1, 1, 2), (9, 1, 1, 2), (1, 1, 1, 3)])
     assert ranking.tied(found, "gpus", ranking.grades(found), 0).tolist() == [True, True, False]
