@@ -69,7 +69,10 @@ def _preset(pressed: Any) -> None:
     """Fill the fields of a reader. A callback."""
     if preset := PRESETS.get(str(pressed.get("id"))):
         fields = {**PUT_BACK, **preset.fields}
-        told.keep(told.also_changed(state.last(), fields))
+        before = state.last()
+        limits = words.listed(recommend_fields.limits_words(before.model_copy(update=fields)), 9)
+        said = [told.also_changed(before, fields), f"Limits now: {limits or 'none'}."]
+        told.keep(" ".join(one for one in said if one))
         state.put(**fields)
 
 
@@ -86,7 +89,11 @@ def _purpose(pressed: Any) -> None:
         of = recommend_text.money_of(before)
         said.append(f"the ceiling of {cost_text.usd(before.cost_ceiling)}{of} is taken off")
     kept = recommend_fields.limits_words(after.model_copy(update=fields))
-    if after.task == "serve" and after.engine != Scenario.model_fields["engine"].default:
+    if (
+        after.task == "serve"
+        and asked != "images"
+        and after.engine != Scenario.model_fields["engine"].default
+    ):
         kept.append(f"engine {catalogue.engines()[after.engine].label}")
     if kept:
         said.append(f"still asked for: {words.listed(kept, 9)}")
@@ -132,18 +139,19 @@ def form(scenario: Scenario) -> None:
 
 
 def verdict(found: Recommendation) -> None:
-    """The answer in one sentence, why, what would change it, how sure it is."""
+    """The answer in one sentence, why, what would change it, how sure it is; the rest is below the table."""
     best = found.best
-    lines = [f"- {cost_text.safe(line)}" for line in recommend_text.details(found)]
+    lines = [f"- {cost_text.safe(line)}" for line in recommend_text.above(found)]
     if best is not None and purpose(found.scenario) != "images":
-        lines.append(f"- [Open this setup in Fit]({recommend_text.fit_link(found.scenario, best)})")
+        lines[0] += f" [Open this setup in Fit]({recommend_text.fit_link(found.scenario, best)})"
     st.markdown("\n".join((f"### {cost_text.safe(recommend_text.headline(found))}\n", *lines)))
 
 
 def ranking(found: Recommendation) -> None:
     """The chart and the table of every GPU."""
     rows = recommend_text.rows(found)
-    notes = [f"Assumed: {note}" for note in found.notes]
+    notes = [line.replace("**", "") for line in recommend_text.beneath(found)]
+    notes += [f"Assumed: {note}" for note in found.notes]
     if out := recommend_text.left_out(found):
         notes.append(f"Left out. {out}.")
     if found.scenario.format_freedom != "this":

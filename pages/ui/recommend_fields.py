@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, glossary, link, price_load, told
+from pages.ui import asked as typed
+from pages.ui import catalogue, glossary, link, price_load
+from pages.ui.asked import Asked
 from pages.ui.recommend_load import PURPOSES, purpose
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -26,16 +26,6 @@ OBJECTIVES = {
 }
 FREEDOM = {"this": "Only the one chosen", "8bit": "Also others of 8 bits or more", "any": "Also 4 bits"}
 PLACE = {"any": "Anywhere", "workstation": "Workstation", "datacentre": "Data centre"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One number: its label, the unit it is shown in, what an empty box shows, and a sentence about it."""
-
-    label: str
-    unit: float = 1
-    empty: str = ""
-    help: str = ""
 
 
 _CEILING = Asked("at most USD a month", empty="no limit", help="Of all GPUs together, 730 hours.")
@@ -167,22 +157,18 @@ def holds(s: Scenario, fields: Mapping[str, Any]) -> bool:
 
 def refusal(s: Scenario, name: str, value: Any) -> str:
     """Which box does not take what was typed, and why."""
-    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS, **OWNED}.get(name)
-    if asked is None:
-        return ""
-    try:
-        number = float(value) * asked.unit
-    except (TypeError, ValueError):
-        return f"“{asked.label}” keeps its value: it takes a number."
-    if not math.isfinite(number):
-        return f"“{asked.label}” keeps its value: it takes a number."
-    whole = "int" in str(Scenario.model_fields[name].annotation)
-    return told.not_taken(name, asked.label, round(number) if whole else number, asked.unit, value)
+    asked = _asked(s, name)
+    return typed.refusal(asked, name, value) if asked else ""
+
+
+def _asked(s: Scenario, name: str) -> Asked | None:
+    """The number of that name that the page asks for."""
+    return {**ALL_LOADS, **WORK[purpose(s)], **LIMITS, **OWNED}.get(name)
 
 
 def limits_words(s: Scenario) -> list[str]:
-    """The limits that a reader has set, as they stand in the form."""
-    asked = {**WORK[purpose(s)], **LIMITS, **(OWNED if s.price_basis == price_load.OWN_BASIS else {})}
+    """The limits that a reader has set and that the purpose has, as they stand in the form."""
+    asked = {**WORK[purpose(s)], **_hardware(s)}
     said = []
     for name in _LIMITING:
         value, default = getattr(s, name), Scenario.model_fields[name].default
@@ -215,10 +201,13 @@ def _groups(s: Scenario, asked: str) -> list[dict[str, Any]]:
         return [{"legend": "Two to four cards", "fields": [_card(s, place) for place in range(MOST_IN_DUEL)]}]
     if s.recommend_view == "purposes":
         return [_group("The loads that are compared", s, ALL_LOADS, None)]
-    hardware: Mapping[str, Asked] = LIMITS if asked != "images" else {"max_power_w": LIMITS["max_power_w"]}
-    if s.price_basis == price_load.OWN_BASIS:
-        hardware = {**hardware, **OWNED}
-    return [_group("The work and its target", s, WORK[asked]), _group("The hardware", s, hardware, True)]
+    return [_group("The work and its target", s, WORK[asked]), _group("The hardware", s, _hardware(s), True)]
+
+
+def _hardware(s: Scenario) -> Mapping[str, Asked]:
+    """The numbers that are asked about the hardware; of images one GPU's results are compared."""
+    asked = LIMITS if purpose(s) != "images" else {"max_power_w": LIMITS["max_power_w"]}
+    return {**asked, **OWNED} if s.price_basis == price_load.OWN_BASIS else asked
 
 
 def _card(s: Scenario, place: int) -> dict[str, Any]:
@@ -239,17 +228,7 @@ def _card(s: Scenario, place: int) -> dict[str, Any]:
 def _group(
     legend: str, s: Scenario, asked: Mapping[str, Asked], hardware: bool | None = False
 ) -> dict[str, Any]:
-    fields = [
-        {
-            "kind": "number",
-            "field": name,
-            "label": one.label,
-            "value": "" if (value := getattr(s, name)) is None else f"{value / one.unit:.10g}",
-            "empty": one.empty,
-            "help": one.help,
-        }
-        for name, one in asked.items()
-    ]
+    fields = [{"kind": "number", **typed.box(one, name, s)} for name, one in asked.items()]
     lists = [
         {
             "kind": "select",
@@ -299,20 +278,8 @@ def taken(s: Scenario, name: str, value: Any) -> dict[str, Any]:
     lists = choices(s)
     if name in lists:
         return {name: value} if value in lists[name] else {}
-    asked = {**ALL_LOADS, **WORK[purpose(s)], **LIMITS, **OWNED}.get(name)
-    if asked is None:
-        return {}
-    if value is None or value == "":
-        return {name: Scenario.model_fields[name].default}
-    try:
-        number: Any = float(value) * asked.unit
-    except (TypeError, ValueError):
-        return {}
-    if not math.isfinite(number):
-        return {}
-    if "int" in str(Scenario.model_fields[name].annotation):
-        number = round(number)
-    return {name: number} if link.takes(name, number) else {}
+    asked = _asked(s, name)
+    return typed.taken(asked, name, value) if asked else {}
 
 
 def _with_card(s: Scenario, place: str, gpu: Any) -> dict[str, Any]:

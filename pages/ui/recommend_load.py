@@ -49,6 +49,7 @@ LADDER: Mapping[int, tuple[str, ...]] = {
     4: ("awq-int4", "gguf-q4_k_m", "bnb-nf4"),
 }
 LEAST_BITS = {"8bit": 8, "any": 4}
+_EIGHT_BITS = 8  # of a number in a KV cache
 _ASKED = (
     "price_edits", "purchase_edits", "price_basis", "usd_per_kwh", "power_usage_effectiveness", "own_years",
     "host_usd", "busy_share", "runs_per_month", "lost_hours_per_week", "small_memory_gb",
@@ -137,7 +138,7 @@ class Choice:
 class Turn:
     """At `at` (users, days) another setup comes first, at `last` not yet; gpu None: none does it any more.
 
-    tight, offered, founded: as of a Choice. slow_s: the run at the slow end of its band.
+    tight, offered, founded, usd, seconds: as of a Choice. slow_s: the run at the slow end of its band.
     """
 
     at: float
@@ -150,6 +151,8 @@ class Turn:
     offered: bool = True
     founded: bool = True
     slow_s: float = np.nan
+    usd: float = np.nan
+    seconds: float = np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,8 @@ class Recommendation:
     """Choices: best first, then (reason given) those that cannot. refused: why nothing can be computed.
 
     price: where the next in line would overtake; poorer: what comes first with less money than the answer
-    costs; safe_days: a deadline whose answer keeps the reader's own at the slow end of its band.
+    costs; safe_days: a deadline whose answer keeps the reader's own at the slow end of its band. cached: what
+    comes first with a KV cache of 8 bits, which is `cache_format`. single: a short run's answer on one GPU.
     """
 
     scenario: Scenario
@@ -181,6 +185,9 @@ class Recommendation:
     price: PriceTurn | None = None
     poorer: Turn | None = None
     safe_days: float | None = None
+    cached: Turn | None = None
+    cache_format: str = ""
+    single: Turn | None = None
     notes: tuple[str, ...] = ()
     refused: str | None = None
 
@@ -391,8 +398,13 @@ def _stops(now: int) -> list[int]:
 
 
 def _grid(users: int) -> tuple[int, ...]:
-    """Users of a copy that are computed, so that the stops are answered as if they were asked for."""
+    """Users of a copy that are computed, so that the stops are answered as if they were asked for.
+
+    Beside it every number whose halves are computed anyway, the same ones for all users near by.
+    """
     asked = {users, *(stop for stop in _stops(users) if stop > DENSE)}
+    if DENSE < next((stop for stop in USERS if stop > users), 0) <= 2 * DENSE:
+        asked.update(range(DENSE, 2 * DENSE + 1))
     return tuple(sorted({*range(1, DENSE + 1)}.union(*map(_shares, asked))))
 
 
@@ -491,10 +503,9 @@ def _served(s: Scenario, users: tuple[int, ...], batch: bool) -> _Served | str:
     )
 
 
-def _formats(s: Scenario, batch: bool) -> list[_Served] | str:
-    """Every format that can be served; or why there is none."""
+def _formats(s: Scenario, users: tuple[int, ...], batch: bool) -> list[_Served] | str:
+    """Every format that can be served to so many users of a copy; or why there is none."""
     plain = s.model_copy(update={**_PLAIN, "concurrency": 1, "deadline_days": None, "format_freedom": "this"})
-    users = (1,) if batch else _grid(s.concurrency)
     found, refused = [], None
     for fmt in formats_of(s, workload.load(s)):
         one = _served(plain.model_copy(update={"weight_format": fmt}), users, batch)
@@ -565,9 +576,9 @@ def _joined(parts: Sequence[Measure]) -> Measure:
     return Measure(*(np.concatenate(side, axis=2) for side in sides))
 
 
-@lru_cache(maxsize=4)
-def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
-    formats = _formats(s, batch)
+@lru_cache(maxsize=6)
+def _stacked_of(s: Scenario, users: tuple[int, ...], batch: bool) -> _Stacked | str:
+    formats = _formats(s, users, batch)
     if isinstance(formats, str):
         return formats
 
@@ -575,7 +586,7 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
     return _Stacked(
         _cards(s.pre_release),
         tuple(formats),
-        (1,) if batch else _grid(s.concurrency),
+        users,
         np.tile((COUNTS + STAGED)[: verdict.shape[2] // len(formats)], len(formats)),
         verdict,
         _joined([one.seconds for one in formats]),
@@ -584,7 +595,16 @@ def _stacked_of(s: Scenario, batch: bool) -> _Stacked | str:
 
 def stacked(s: Scenario) -> _Stacked | str:
     """Every way of serving the scenario on every GPU."""
-    return _stacked_of(_technical(s), False)
+    return _stacked_of(_technical(s), _grid(s.concurrency), False)
+
+
+def _with_smaller_cache(s: Scenario, load: workload.Workload) -> Scenario | None:
+    """The scenario with a KV cache of 8 bits; None where it has one, or the engine offers none."""
+    if load.kv_format.bits <= _EIGHT_BITS:
+        return None
+    able = (one.id for one in catalogue.kv_formats().values() if one.bits == _EIGHT_BITS and load.loads(one))
+    found = next(able, None)
+    return None if found is None else s.model_copy(update={"kv_cache_dtype": found})
 
 
 def _technical(s: Scenario) -> Scenario:
@@ -780,6 +800,7 @@ def _finished(
         price=_price_turn(s, told.ranked, lead),
         poorer=_poorer(s, told.best, lead),
         safe_days=_safe_days(s, told.best, lead),
+        single=_single(s, told.best, lead),
     )
 
 
@@ -831,6 +852,7 @@ def _lead(
         np.nan, cards.ids[i], int(options.gpus[i, k]), tight=bool(options.verdict[i, k] == memory.TIGHT),
         offered=bool(options.offered[i, k]), founded=bool(founded[i]),
         slow_s=float(options.seconds.high[i, k]),
+        usd=float(options.usd.value[i, k]), seconds=float(options.seconds.value[i, k]),
     )  # fmt: skip
     return turn, (i, k)
 
@@ -909,6 +931,22 @@ def _safe_days(s: Scenario, best: Choice, lead: Lead) -> float | None:
     return None
 
 
+SHORT_S = 3600.0  # a run so short is told against one on a single GPU
+SAME = 0.05  # costs that differ by less are said to be the same: quotes of one GPU differ by more
+
+
+def _single(s: Scenario, best: Choice, lead: Lead) -> Turn | None:
+    """What comes first on one GPU for as good as the same money, where many are done within an hour."""
+    if purpose(s) in ("one", "many", "images") or best.gpus == 1 or best.seconds is None:
+        return None
+    if best.usd is None or not (float(best.seconds.value) < SHORT_S and np.isfinite(best.usd.value)):
+        return None
+    most = float(best.usd.value) * (1 + SAME)
+    ceiling = most if s.cost_ceiling is None else min(most, s.cost_ceiling)
+    found = lead(s.model_copy(update={"max_gpus": 1, "cost_ceiling": ceiling}))
+    return None if found.gpu is None else found
+
+
 def _with_band(options: Options, limits: Sequence[Limit], usd: Measure) -> Measure:
     """Cost of each GPU's cheapest setup were all speeds at an end of their bands, which decides how many."""
     ends = []
@@ -967,17 +1005,7 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     def lead(asked: Scenario) -> Turn:
         changed = _rents_for(s, rents, asked, today)
         paid = prices if changed is None else _prices(asked, table.cards, changed)
-        few = _columns(table, asked.concurrency)
-        options, limits = _serving_options(asked, table, paid, few, bands=False)
-        turn, (i, k) = _lead(asked, table.cards, (options, limits), paid)
-        if turn.gpu is None:
-            return turn
-        u, at = int(few[k // width]), k % width
-        return replace(
-            turn, boards=int(table.boards[at]), copies=_copies(asked.concurrency, table.users[u]),
-            cut=f"{at}",
-            slow_s=float(table.seconds.high[i, u, at]),
-        )  # fmt: skip
+        return _serving_lead(asked, table, paid)
 
     def worded(turn: Turn | None) -> Turn | None:
         """With its split in letters, which takes longer than finding it."""
@@ -988,8 +1016,9 @@ def _serve(s: Scenario, today: date) -> Recommendation:
     def by_users(users: float) -> Turn:
         return replace(lead(s.model_copy(update={"concurrency": int(users)})), at=users)
 
-    below, above = _turns(_stops(s.concurrency), s.concurrency, by_users, _between_users)
-    return _finished(
+    between = _between_users(table.users)
+    below, above = _turns(_stops(s.concurrency), s.concurrency, by_users, between)
+    found = _finished(
         s,
         load.name,
         table.cards,
@@ -1002,6 +1031,35 @@ def _serve(s: Scenario, today: date) -> Recommendation:
         True,
         lambda asked: worded(lead(asked)) or Turn(np.nan, None),
     )
+    smaller = _with_smaller_cache(s, load) if s.objective == "cheapest" else None
+    if smaller is None or found.best is None:
+        return found
+    return replace(found, cached=_cached_lead(smaller, prices), cache_format=smaller.kv_cache_dtype)
+
+
+def _serving_lead(s: Scenario, table: _Stacked, prices: _Prices) -> Turn:
+    """What comes first among all ways of serving; its cut is the place of its setup."""
+    few, width = _columns(table, s.concurrency), len(table.boards)
+    options, limits = _serving_options(s, table, prices, few, bands=False)
+    turn, (i, k) = _lead(s, table.cards, (options, limits), prices)
+    if turn.gpu is None:
+        return turn
+    u, at = int(few[k // width]), k % width
+    return replace(
+        turn, boards=int(table.boards[at]), copies=_copies(s.concurrency, table.users[u]), cut=f"{at}",
+        slow_s=float(table.seconds.high[i, u, at]),
+    )  # fmt: skip
+
+
+def _cached_lead(s: Scenario, prices: _Prices) -> Turn | None:
+    """What comes first with another KV cache, of the users asked for alone; kept as every table is."""
+    table = _stacked_of(_technical(s), tuple(sorted(_shares(s.concurrency))), False)
+    if isinstance(table, str):
+        return None
+    turn = _serving_lead(s, table, prices)
+    if turn.gpu is None:
+        return None
+    return replace(turn, cut=_cuts(workload.load(s), table)(int(turn.cut), turn.gpu)["cut"])
 
 
 def _turns(
@@ -1017,10 +1075,21 @@ def _turns(
     return below, above
 
 
-def _between_users(low: float, high: float) -> float | None:
-    """The number in the middle, where every number is computed."""
-    near = abs(high - low) <= 1 or max(low, high) > DENSE
-    return None if near else (int(low) + int(high)) // 2
+def _between_users(computed: tuple[int, ...]) -> Callable[[float, float], float | None]:
+    """The number nearest to the middle of two that can be answered: all its shares are computed."""
+
+    @cache
+    def able(users: int) -> bool:
+        return _shares(users) <= set(computed)
+
+    def between(low: float, high: float) -> float | None:
+        first, last = sorted((low, high))
+        inside = sorted(
+            (n for n in computed if first < n < last), key=lambda n: (abs(2 * n - first - last), n)
+        )
+        return next((n for n in inside if able(n)), None)
+
+    return between
 
 
 def _between_days(low: float, high: float) -> float | None:
@@ -1051,7 +1120,7 @@ def _cuts(load: workload.Workload, table: _Stacked) -> Callable[[int, str], Mapp
 
 def _batch(s: Scenario, today: date) -> Recommendation:
     load = workload.load(s)
-    table = _stacked_of(_technical(s), True)
+    table = _stacked_of(_technical(s), (1,), True)
     if isinstance(table, str):
         return Recommendation(s, load.name, (), refused=table)
     cards, width = table.cards, len(table.boards)

@@ -73,7 +73,8 @@ def table(s: Scenario, gpus: Sequence[str]) -> dict[str, Any] | None:
     notes = [sources(card) for card in cut_alike(gpus)]
     return plain_table.table(
         f"MIG slices as small GPUs: {load.title} with one user of {s.max_model_len:,} tokens in each. A "
-        "slice has its share of memory and bandwidth to itself; slices cannot be joined.",
+        "slice has its share of memory and bandwidth to itself; slices cannot be joined. No slice's speed is "
+        "estimated.",
         ("Slice", "Memory a program sees", "Of one GPU", "Fits"),
         rows,
         notes,
@@ -101,15 +102,26 @@ def sources(card: mig.Card) -> str:
     return f"Profiles: {mig.guide()[0]}, {card.profiles_url}.{memory_of}{where}."
 
 
+def _tight(rows: Sequence[Row], least: Row) -> str:
+    """The smaller slices that may hold it too, though not surely."""
+    close = [
+        row.name for row in rows if row.verdict == memory.TIGHT and row.memory_bytes < least.memory_bytes
+    ]
+    return f"; {words.listed(close)} would be tight" if close else ""
+
+
 def holds(s: Scenario, gpu: str) -> str:
-    """The smallest slice of a GPU that surely holds the model for one user, or what stands against it."""
+    """The smallest slice of a GPU that surely holds the model for one user, or what stands against it.
+
+    Smaller ones that are tight are named.
+    """
     rows = rows_of(s, (gpu,))
     if not rows:
         return f"not known ({mig.UNLISTED})" if slices_words(gpu) else "cannot be cut"
     able = [row for row in rows if row.verdict == memory.FITS]
     if able:
         least = min(able, key=lambda row: (row.memory_bytes, -row.most))
-        return f"{least.name}, {least.most} at once"
+        return f"{least.name}, {least.most} at once{_tight(rows, least)}"
     largest = max(rows, key=lambda row: row.memory_bytes)
     verdict = "is tight" if largest.verdict else "is too small"
     return f"none: even {largest.name} ({words.gib(largest.memory_bytes)}) {verdict}"

@@ -20,7 +20,7 @@ from pages.ui import (
     words,
     workload,
 )
-from pages.ui.recommend_load import Choice, Recommendation, Turn, purpose
+from pages.ui.recommend_load import SAME, SHORT_S, Choice, Recommendation, Turn, purpose
 
 usd = cost_text.usd
 SERVED = ("one", "many")
@@ -35,7 +35,6 @@ OVER = (
     0.35  # a GPU of which no part is used beyond this share of the time is called more than the work can use
 )
 SHOWN = 0.005  # a smaller share of the time is not told
-SAME = 0.05  # costs that differ by less are said to be the same: quotes of one GPU differ by more
 
 
 def format_label(choice: Choice) -> str:
@@ -210,12 +209,32 @@ def _in_format(one: Choice) -> str:
 
 
 def details(found: Recommendation) -> list[str]:
-    """Why, what would change the answer, how sure it is."""
+    """Why, what would change the answer, how sure it is: first what stands above the controls."""
+    return [*above(found), *beneath(found)]
+
+
+def above(found: Recommendation) -> list[str]:
+    """What stands between the answer and the controls: at most four sentences, so that these are in sight."""
     best = found.best
     if best is None:
         return [] if found.refused else [f"What stops them. {left_out(found)}."]
-    parts = (_why, _unproven, _change, _sure, _used, _slices, _room)
-    lines = [*(part(found, best) for part in parts), _pinned(found)]
+    return [*_said(_why(found, best), _change(found, best), _sure(found, best)), *_beside(found, best)[:1]]
+
+
+def _beside(found: Recommendation, best: Choice) -> list[str]:
+    """What only some answers have, the most telling first."""
+    return _said(_slices(found, best), _short(found, best), _unproven(found, best))
+
+
+def beneath(found: Recommendation) -> list[str]:
+    """What else there is to say of the answer; it stands below the table."""
+    best = found.best
+    if best is None:
+        return []
+    return [*_beside(found, best)[1:], *_said(_used(found, best), _room(found, best), _pinned(found))]
+
+
+def _said(*lines: str) -> list[str]:
     return [line for line in lines if line]
 
 
@@ -318,9 +337,46 @@ def _change(found: Recommendation, best: Choice) -> str:
     if (poorer := found.poorer) is not None:
         amount = f"{usd(poorer.at)}{money_of(found.scenario)}"
         said.append(f"with less than {amount} to spend it is {_turn_setup(poorer)}")
+    said = _smaller_cache(found, best) + said
     if not said:
         return ""
     return f"**What would change it.** {words_first(said)}."
+
+
+def _smaller_cache(found: Recommendation, best: Choice) -> list[str]:
+    """What a KV cache of 8 bits would save; nothing where it saves as good as nothing."""
+    turn, s = found.cached, found.scenario
+    if turn is None or best.usd is None or s.objective != "cheapest":
+        return []
+    now = float(best.usd.value)
+    if not turn.usd < now * (1 - SAME):
+        return []
+    less = f"{100 * (1 - turn.usd / now):.0f}\u00a0%"
+    return [
+        f"with an 8-bit KV cache ({found.cache_format}) {_turn_setup(turn)} {_first_verb(turn)} at "
+        f"{usd(turn.usd)}{money_of(s)}, {less} less; quality may suffer: try your own prompts"
+    ]
+
+
+def _first_verb(turn: Turn) -> str:
+    return "comes first" if turn.boards * turn.copies == 1 else "come first"
+
+
+def _short(found: Recommendation, best: Choice) -> str:
+    """A run of minutes on many GPUs: what is not counted, and what one GPU would take."""
+    if purpose(found.scenario) in (*SERVED, "images") or best.gpus == 1 or not _time(best) < SHORT_S:
+        return ""
+    one = found.single
+    single = (
+        f" For about the same money: {_turn_setup(one)}, {words.span(one.seconds / 86400)}, "
+        f"{usd(one.usd)}{money_of(found.scenario)}."
+        if one
+        else ""
+    )
+    return (
+        f"**A short run.** Only the run is counted. Providers bill by the minute or by the hour. Starting "
+        f"{best.gpus:,} GPUs and loading the model is not counted, and can take longer than the run.{single}"
+    )
 
 
 def dollars(value: float) -> str:
@@ -346,32 +402,35 @@ def _turns(found: Recommendation) -> list[str]:
         return [_turn(found, turn) for turn in (below, above) if turn]
     name, other = catalogue.gpu_name(below.gpu), found.of(below.gpu)
     few, many = (f"{_turn_setup(turn)}{_not_yet(found, turn)}" for turn in (below, above))
-    said = f"{name} comes first with {_amount(found, below.at)}, {few}, and with "
-    said += f"{_amount(found, above.at)}, {many}"
+    said = f"{name} comes first {_amount(found, below)}, {few}, and {_amount(found, above)}, {many}"
     what = "the number of users" if purpose(found.scenario) in SERVED else "the time"
     return [f"{said}; they are tied here, so {what} does not decide" if other and other.tied else said]
 
 
-def _amount(found: Recommendation, at: float) -> str:
-    served = purpose(found.scenario) in SERVED
-    return words.count(at, "user") if served else f"{at:.3g} days"
+def _amount(found: Recommendation, turn: Turn) -> str:
+    """With how many users or days; of users where not every number was tried, between which two it turns."""
+    if purpose(found.scenario) not in SERVED:
+        return f"with {turn.at:.3g} days"
+    if not abs(turn.at - turn.last) > 1:  # or nothing is known of the last
+        return f"with {words.count(turn.at, 'user')}"
+    low, high = sorted((turn.at, turn.last + (1 if turn.at > turn.last else -1)))
+    return f"somewhere between {low:,.0f} and {high:,.0f} users"
 
 
 def _not_yet(found: Recommendation, turn: Turn) -> str:
-    """The nearest point that still has the answer, where that is no neighbour."""
+    """The nearest number of days that still has the answer, where that is no neighbour."""
     s = found.scenario
-    served = purpose(s) in SERVED
-    own = s.concurrency if served else s.deadline_days
-    near = abs(turn.at - turn.last) <= 1 if served else 1 / 1.05 < turn.at / turn.last < 1.05
-    return "" if near or turn.last in (own, None) else f", not yet with {_amount(found, turn.last)}"
+    if purpose(s) in SERVED or turn.last == s.deadline_days or 1 / 1.05 < turn.at / turn.last < 1.05:
+        return ""
+    return f", not yet with {turn.last:.3g} days"
 
 
 def _turn(found: Recommendation, turn: Turn) -> str:
-    amount = f"with {_amount(found, turn.at)}"
+    amount = _amount(found, turn)
     if turn.gpu is None:
         return f"{amount} nothing meets your limits{_not_yet(found, turn)}"
     other = found.of(turn.gpu)
-    verb = "comes first" if turn.boards * turn.copies == 1 else "come first"
+    verb = _first_verb(turn)
     tied = ", though tied with it here" if other and other.tied else ""
     return f"{amount} {_turn_setup(turn)} {verb}{_not_yet(found, turn)}{tied}"
 
@@ -573,7 +632,8 @@ def _slices(found: Recommendation, best: Choice) -> str:
         return ""
     work = workload.load(s).title
     holds = recommend_slices.holds(s, best.gpu)
-    return f"**Slices of one {best.name}.** At most {profiles}. For one user of {work}: {holds}."
+    speed = " No slice's speed is estimated, so whether it writes fast enough is not known."
+    return f"**Slices of one {best.name}.** At most {profiles}. For one user of {work}: {holds}.{speed}"
 
 
 def _room(found: Recommendation, best: Choice) -> str:
@@ -589,7 +649,7 @@ def _room(found: Recommendation, best: Choice) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share == share else "?"
+    return f"{100 * share:.0f}\u00a0%" if share == share else "?"
 
 
 def overkill(one: Choice) -> str:

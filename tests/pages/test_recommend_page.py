@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calculators.scenario import Scenario
-from pages.ui import catalogue, link, recommend_draw, recommend_fields, recommend_text, state, told
+from pages.ui import catalogue, link, recommend_draw, recommend_fields, recommend_text, state, told, words
 from pages.ui.recommend_load import PURPOSES, recommend
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -241,6 +241,30 @@ def test_another_purpose_takes_off_the_ceiling_of_another_unit_and_says_what_sta
     recommend_draw._purpose({"id": "one"})
     assert "cost_ceiling" not in put, "still dollars a month"
     assert "engine llama.cpp" in said[-1]
+    recommend_draw._purpose({"id": "images"})
+    assert "engine" not in said[-1], "no engine makes images here"
+    assert "GPUs at most" not in said[-1]
+    assert "MIG" in said[-1]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_replaces_every_limit_and_says_which_hold(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put: dict[str, Any] = {}
+    said: list[str] = []
+    before = Scenario(
+        need_mig=True, need_ecc=True, need_nvlink=True, place="datacentre", maker="amd", max_power_w=500,
+        max_gpus=3, cost_ceiling=7.0, max_ttft_s=0.1, deadline_days=3, concurrency=20,
+    )  # fmt: skip
+    monkeypatch.setattr(state, "put", lambda **fields: put.update(fields))
+    monkeypatch.setattr(state, "last", lambda: before)
+    monkeypatch.setattr(told, "keep", said.append)
+    recommend_draw._preset({"id": name})
+    after = before.model_copy(update=put)
+    assert after == Scenario().model_copy(update={**PUT_BACK, **PRESETS[name].fields})
+    limits = recommend_fields.limits_words(after)
+    assert f"Limits now: {words.listed(limits, 9) or 'none'}." in said[-1]
 
 
 def test_who_buys_states_a_budget_in_purchase_dollars() -> None:

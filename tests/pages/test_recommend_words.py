@@ -18,6 +18,7 @@ from pages.ui import (
     recommend_duel,
     recommend_slices,
     recommend_text,
+    words,
     workload,
 )
 from pages.ui.recommend_load import Recommendation, Turn, recommend
@@ -49,10 +50,10 @@ def row(table: dict[str, Any], start: str) -> list[str]:
 @pytest.mark.parametrize("gpus", recommend_duel.DUELS.values(), ids=recommend_duel.DUELS)
 @pytest.mark.parametrize("fields", [{}, {"model": "llama-3.1-8b", "concurrency": 20}], ids=str)
 def test_a_duel_never_says_that_something_is_once_cheaper(gpus: tuple[str, ...], fields: Any) -> None:
-    words = " ".join((*duel(*gpus, **fields).sentences, str(duel(*gpus, **fields).takes["rows"])))
-    assert "1.0 times as" not in words
-    assert "1.0 times cheaper" not in words
-    assert "nan" not in words.split()
+    text = " ".join((*duel(*gpus, **fields).sentences, str(duel(*gpus, **fields).takes["rows"])))
+    assert "1.0 times as" not in text
+    assert "1.0 times cheaper" not in text
+    assert "nan" not in text.split()
 
 
 def test_costs_inside_each_others_bands_and_costs_that_prices_cannot_tell_apart_are_ties() -> None:
@@ -227,12 +228,81 @@ def test_a_window_between_two_setups_of_one_card_is_one_sentence() -> None:
     other = next(one for one in result.ranked[1:] if one.offered)
     for tied in (True, False):
         choices = tuple(replace(one, tied=tied) if one is other else one for one in result.choices)
-        below, above = Turn(192, other.gpu, 1, 3, last=200), Turn(256, other.gpu, 1, 4, last=230)
+        below, above = Turn(192, other.gpu, 1, 3, last=193), Turn(256, other.gpu, 1, 4, last=230)
         text = said(replace(result, choices=choices, below=below, above=above))
         few, many = (f"{n} × {other.name} (a copy on each)" for n in (3, 4))
-        window = f"comes first with 192 users, {few}, and with 256 users, {many}, not yet with 230 users"
+        window = f"comes first with 192 users, {few}, and somewhere between 231 and 256 users, {many}"
         assert f"{other.name} {window}" in text
         assert ("the number of users does not decide" in text) == tied
+
+
+@pytest.mark.parametrize("users", [1, 20, 32, 40])
+def test_the_number_of_users_at_which_another_comes_first_is_the_exact_one(users: int) -> None:
+    result = found(concurrency=users)
+    assert result.best is not None
+    for turn in (result.below, result.above):
+        if turn is None or turn.at > 64:
+            continue
+        assert abs(turn.at - turn.last) == 1, "not every number up to 64 was tried"
+        other, own = (found(concurrency=int(at)).best for at in (turn.at, turn.last))
+        assert other is not None
+        assert own is not None
+        assert (own.gpu == result.best.gpu, other.gpu) == (True, turn.gpu)
+        assert f"with {words.count(turn.at, 'user')} " in said(result).lower()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"concurrency": 32}, {"concurrency": 40}, PRESETS["startup"].fields],
+    ids=["32", "40", "startup"],
+)
+def test_what_a_smaller_kv_cache_would_save_is_the_ranking_with_it(fields: dict[str, Any]) -> None:
+    result, other = found(**fields), found(**{**fields, "kv_cache_dtype": "fp8"}).best
+    turn = result.cached
+    assert turn is not None
+    assert other is not None
+    assert other.usd is not None
+    assert (turn.gpu, turn.boards, turn.copies, turn.cut) == (
+        other.gpu, other.boards, other.copies, other.cut
+    )  # fmt: skip
+    assert turn.usd == pytest.approx(float(other.usd.value), rel=1e-12)
+    assert f"with an 8-bit kv cache (fp8) {recommend_text.setup(other)}".lower() in said(result).lower()
+    assert f"{cost_text.usd(turn.usd)} a month" in said(result)
+    assert "quality may suffer" in said(result)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"kv_cache_dtype": "fp8", "concurrency": 32}, {}, {"objective": "fastest", "concurrency": 32}],
+    ids=["it is 8-bit already", "saves nothing", "money is not asked for"],
+)
+def test_a_smaller_kv_cache_that_saves_nothing_is_not_named(fields: dict[str, Any]) -> None:
+    assert "8-bit kv cache" not in said(found(**fields)).lower()
+
+
+def test_a_run_of_minutes_says_what_is_not_counted_and_what_one_gpu_takes() -> None:
+    result = recommend(Scenario.model_validate({**PUT_BACK, **PRESETS["researcher"].fields}), TODAY)
+    best, single = result.best, result.single
+    assert best is not None
+    assert best.usd is not None
+    assert single is not None
+    assert single.boards == 1
+    assert single.usd <= float(best.usd.value) * 1.05
+    text = " ".join(recommend_text.above(result))
+    assert "**A short run.**" in text
+    assert f"1 × {catalogue.gpu_name(str(single.gpu))}, {words.span(single.seconds / 86400)}" in text
+    assert "A short run" not in said(found(task="train", model="llama-2-7b"))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_at_most_four_sentences_stand_above_the_controls_and_none_is_lost(name: str) -> None:
+    result = recommend(Scenario.model_validate({**PUT_BACK, **PRESETS[name].fields}), TODAY)
+    above, beneath = recommend_text.above(result), recommend_text.beneath(result)
+    assert len(above) <= 4
+    assert [*above, *beneath] == recommend_text.details(result)
+    for start in ("**Why.**", "**What would change it.**", "**How sure.**"):
+        assert any(line.startswith(start) for line in above)
+    assert any(line.startswith("**Use.**") for line in beneath)
 
 
 def test_who_asks_for_mig_is_told_the_slices_of_the_answer() -> None:
@@ -327,6 +397,20 @@ def test_a_card_that_can_be_cut_is_never_said_not_to_be() -> None:
     assert told == [recommend_slices.slices_words(unlisted[0]), "cannot be cut"]
 
 
+def size_of(rows: list[recommend_slices.Row]) -> float:
+    return min(one.memory_bytes for one in rows)
+
+
+def test_a_slice_that_is_tight_is_named_beside_the_one_that_surely_fits() -> None:
+    s = Scenario(model="llama-3.1-8b", weight_format="bf16", need_mig=True, concurrency=8)
+    rows = recommend_slices.rows_of(s, (H100,))
+    tight = {one.name for one in rows if one.verdict == 1}
+    assert tight, "none is tight: nothing is tested"
+    assert "would be tight" in recommend_slices.holds(s, H100)
+    assert any(name in recommend_slices.holds(s, H100) for name in tight)
+    assert "No slice's speed is estimated" in said(recommend(s, TODAY))
+
+
 def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> None:
     for model, fmt in (("llama-3.1-8b", "bf16"), ("qwen2.5-32b", "awq-int4"), ("llama-3.3-70b", "awq-int4")):
         s = Scenario(model=model, weight_format=fmt)
@@ -338,6 +422,9 @@ def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> N
             if not able:
                 assert text.startswith("none: even ")
                 continue
+            assert ("tight" in text) == any(
+                one.verdict == 1 and one.memory_bytes < size_of(able) for one in rows
+            )
             name = text.split(",")[0]
             size = next(one.memory_bytes for one in rows if one.name == name)
             assert size == min(one.memory_bytes for one in able)
