@@ -28,7 +28,7 @@ from pages.ui import (
     words,
 )
 from pages.ui.compare_text import short_name
-from pages.ui.recommend_judgements import judgements
+from pages.ui.recommend_judgements import judgements, sources
 from pages.ui.recommend_load import PURPOSES, Recommendation, purpose, with_purpose
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
@@ -150,7 +150,8 @@ def verdict(found: Recommendation) -> None:
 def ranking(found: Recommendation) -> None:
     """The chart and the table of every GPU."""
     rows = recommend_text.rows(found)
-    notes = [line.replace("**", "") for line in recommend_text.beneath(found)]
+    lines = [recommend_text.held(found), *recommend_text.beneath(found)]
+    notes = [line.replace("**", "") for line in lines if line]
     notes += [f"Assumed: {note}" for note in found.notes]
     if out := recommend_text.left_out(found):
         notes.append(f"Left out. {out}.")
@@ -219,7 +220,8 @@ _OUTCOMES = {
 def wisdom(today: date) -> None:
     """The field's judgements with our numbers."""
     rows = [
-        (one.claim, _OUTCOMES[one.outcome], one.numbers, f"Said by {one.source}") for one in judgements(today)
+        (one.claim, _OUTCOMES[one.outcome], one.numbers, "; ".join(source.title for source in one.sources))
+        for one in judgements(today)
     ]
     caption = (
         "Each judgement is run now through the same memory, speed and cost functions as every other page."
@@ -246,7 +248,8 @@ def title(scenario: Scenario, today: date) -> None:
         found = judgements(today)
         agreed = sum(one.outcome == "agree" for one in found)
         lines = [
-            f"- {agreed} of {len(found)} judgements hold in our numbers; the table says how the others stand."
+            f"- {agreed} of {len(found)} judgements hold in our numbers; the table says how each stands.",
+            "- Said by: " + "; ".join(f"[{one.title}]({one.url})" for one in sources(found)) + ".",
         ]
     else:
         lines = [

@@ -121,7 +121,7 @@ def _per_million(found: Recommendation, gpu: str) -> str:
     ]
     hour = float(one.usd.value) / cost.HOURS_PER_MONTH
     money = cost.Money(*(cost.usd_per_million_tokens(hour, rate) for rate in rates))
-    return f"{cost_text.banded(money)} with {s.concurrency:,} users"
+    return f"{cost_text.banded(money)} with {s.concurrency:,} users, prompt tokens counted as well"
 
 
 def _held_back(found: Recommendation, gpu: str) -> str:

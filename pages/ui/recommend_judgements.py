@@ -21,8 +21,36 @@ usd = cost_text.usd
 H100, A100, A6000 = "h100-sxm5-80gb", "a100-sxm4-80gb", "rtx-a6000-48gb"
 L40S, RTX_4090 = "l40s-48gb", "rtx-4090-24gb"
 FOUR = (H100, A100, A6000, L40S)
-ARTICLE = "the article that compares H100, A100, A6000 and L40S for training and inference"
-JAPANESE = "the article that compares H100 and RTX 4090 for AI work"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page that makes a judgement: its title and address."""
+
+    title: str
+    url: str
+
+
+JOBS = Source(
+    "Nuqta: L40S vs A100 vs H100, which GPU for which job",
+    "https://www.nuqtai.com/en/journal/l40s-a100-h100-gpu-task-matrix-2026",
+)
+SPLIT = Source(
+    "Servnet: L40S vs H100 for AI inference, which GPU fits your model?",
+    "https://www.servnetuk.com/ai-gpu-calculator/l40s-vs-h100-for-ai-inference",
+)
+WORKSTATION = Source(
+    "Valebyte: A6000 vs A100, which GPU wins for machine learning",
+    "https://valebyte.com/en/guides/a6000-vs-a100-which-gpu-wins-for-machine-learning/",
+)
+CONSUMER = Source(
+    "Fridays with Faraday: Datacenter vs Consumer GPUs, H100 vs RTX 4090",
+    "https://fridayswithfaraday.com/posts/gpu-hw-datacenter-gpu-vs-consumer",
+)
+VENDOR = Source(
+    "NVIDIA on the L40S, announced on 8 August 2023 (up to 1.2 times)",
+    "https://www.nvidia.com/en-us/data-center/l40s/",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +59,7 @@ class Judgement:
 
     id: str
     claim: str
-    source: str
+    sources: tuple[Source, ...]
     outcome: Outcome
     numbers: str
 
@@ -65,25 +93,19 @@ def _large_training(today: date) -> Judgement:
         f"{catalogue.gpu_name(g)} {words.span(_days(four[g]))}, {usd(_usd(four[g]))}" for g in by_time
     )
     fast = _found(today, "train", model="llama-3.1-70b", train_gpus=512, objective="fastest").best
-    beyond = [
-        f"{one.name} is {what} still ({told})"
-        for one, what, told in (
-            (fast, "faster", "" if fast is None else words.span(_days(fast))),
-            (found.best, "cheaper", "" if found.best is None else usd(_usd(found.best))),
-        )
-        if one is not None and one.gpu not in lead
-    ]
-    more = (
-        f" Where we differ: these are the article's four; of all cards here {words.listed(beyond)}."
-        if beyond
-        else ""
-    )
+    beyond: dict[str, list[str]] = {}  # what each other card is
+    for one, what in ((fast, "faster"), (found.best, "cheaper")):
+        if one is not None and one.gpu not in lead:
+            value = words.span(_days(one)) if what == "faster" else usd(_usd(one))
+            beyond.setdefault(one.name, []).append(f"{what} still ({value})")
+    said = words.listed([f"{name} is {words.listed(what)}" for name, what in beyond.items()])
+    more = f" Where we differ: these are four cards; of all cards here {said}." if said else ""
     return Judgement(
         "large-training",
         "H100 and A100 lead the training of large models.",
-        ARTICLE,
+        (JOBS,),
         "agree" if agree else "partly" if set(by_time[:2]) == lead else "disagree",
-        f"Llama 3.1 70B on 1T tokens with 512 of each: {told}.{more}",
+        f"Llama 3.1 70B on 1T tokens, 512 GPUs of each kind: {told}.{more}",
     )
 
 
@@ -106,7 +128,7 @@ def _l40s_training(today: date) -> Judgement:
     return Judgement(
         "l40s-training",
         "L40S suits inference rather than training over many GPUs, for want of NVLink.",
-        ARTICLE,
+        (JOBS, SPLIT),
         "agree" if train > 1.2 * infer else "partly" if train > infer else "disagree",
         f"Against an A100 it takes {train:.2f} times as long to train a 70B model on 64 GPUs, "
         f"and {infer:.2f} "
@@ -136,7 +158,7 @@ def _a6000_workstation(today: date) -> Judgement:
     return Judgement(
         "a6000-workstation",
         "RTX A6000 handles small and mid-size training on a workstation.",
-        ARTICLE,
+        (WORKSTATION,),
         "agree" if all(right) else "partly" if any(right[:3]) else "disagree",
         "; ".join(told) + ".",
     )
@@ -167,7 +189,7 @@ def _h100_concurrency(today: date) -> Judgement:
     return Judgement(
         "h100-concurrency",
         "H100 pays for inference only at high concurrency.",
-        f"{ARTICLE}; {JAPANESE}",
+        (CONSUMER, JOBS),
         "agree" if pays and max(narrow, home) < 1 else "partly" if falls else "disagree",
         f"USD per million tokens of H100, A100, L40S with a 70B model in FP8, by users at "
         f"once: {'; '.join(told)}. "
@@ -197,7 +219,7 @@ def _rtx_4090_value(today: date) -> Judgement:
     return Judgement(
         "4090-value",
         "RTX 4090 is the better value while everything fits in 24 GB (7B to 13B in 4 bits, one user).",
-        JAPANESE,
+        (CONSUMER,),
         "agree" if all(right) else "partly" if any(right) else "disagree",
         f"AWQ INT4, one user, against an H100: {'; '.join(told)}.",
     )
@@ -221,7 +243,7 @@ def _mig_tenants(today: date) -> Judgement:
     return Judgement(
         "mig-tenants",
         "With many tenants, MIG and headroom decide.",
-        JAPANESE,
+        (CONSUMER,),
         "agree" if min(fits.values()) > 1 and len(without) == 3 else "disagree",
         f"An 8B model in AWQ INT4 with 4,096 tokens fits {named[H100]} of one H100 and {named[A100]} of one "
         f"A100, each tenant with memory and bandwidth of its own. All profiles of the H100: "
@@ -250,7 +272,7 @@ def _images(today: date) -> Judgement:
     return Judgement(
         "l40s-images",
         "L40S beats A100 by about 1.2 times on image generation with FP8.",
-        f"{ARTICLE}; NVIDIA's announcement of the L40S, 8 August 2023 (up to 1.2 times)",
+        (VENDOR,),
         outcome,
         f"{said} Dense peaks alone: {peaks:.2f} times in FP16, {eight:.2f} times with FP8 against FP16; "
         f"bandwidth "
@@ -267,6 +289,11 @@ ALL: dict[str, Callable[[date], Judgement]] = {
     "mig-tenants": _mig_tenants,
     "l40s-images": _images,
 }
+
+
+def sources(found: tuple[Judgement, ...]) -> tuple[Source, ...]:
+    """Every page that makes one of the judgements, each once."""
+    return tuple(dict.fromkeys(source for one in found for source in one.sources))
 
 
 @lru_cache(maxsize=4)

@@ -757,9 +757,10 @@ def _row(s: Scenario, place: int, one: Choice) -> tuple[str, ...]:
     use = one.use
     if asked in SERVED:
         assert one.first_s is not None
+        mark = f" {HELD}" if waits(one) else ""
         shares = ", ".join(_percent(x) for x in (use.memory, use.bandwidth, use.compute))
         first = f"{words.three(float(one.first_s.value))} s"
-        return (name, money, where, speed_words(s, one), first, power, shares, _note(one))
+        return (name, money, where, f"{speed_words(s, one)}{mark}", first, power, shares, _note(one))
     shares = ", ".join(_percent(x) for x in (use.bandwidth if asked == "batch" else use.memory, use.compute))
     return (name, money, where, speed_words(s, one), power, shares, _note(one))
 
@@ -779,8 +780,26 @@ def _note(one: Choice) -> str:
         said.append(FP16)
     if not one.sure:
         said.append("misses the target at the bad end of its band")
-    if waits(one):
-        said.append(WAITS)
     if word := overkill(one):
         said.append(word)
     return "; ".join(said)
+
+
+def held(found: Recommendation) -> str:
+    """That cards are equally fast because they wait for the engine: once for all, not in every row."""
+    if purpose(found.scenario) not in SERVED:
+        return ""
+    equal: dict[str, list[str]] = {}
+    for one in found.ranked:
+        if waits(one):
+            equal.setdefault(speed_words(found.scenario, one).partition(" (")[0], []).append(setup(one))
+    told = [f"{speed} of {words.listed(names, 4)}" for speed, names in equal.items()]
+    if not told:
+        return ""
+    return (
+        f"{HELD} Held by the engine's fixed time per step, not by the card: {'; '.join(told)}. A faster card "
+        "would write no faster."
+    )
+
+
+HELD = "*"  # beside a speed that the engine holds, explained once

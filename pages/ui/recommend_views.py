@@ -20,6 +20,7 @@ from pages.ui import (
     recommend_slices,
     recommend_text,
     words,
+    workload,
 )
 from pages.ui.gpu_counts import COUNTS, fast_link_gpus
 from pages.ui.recommend_load import Choice, Recommendation, recommend, with_purpose
@@ -215,23 +216,71 @@ def link_shares(s: Scenario, gpus: Sequence[str]) -> dict[str, dict[int, tuple[f
 
 def link_table(s: Scenario) -> dict[str, Any] | None:
     """What splitting by tensor parallel costs each pinned card for this model."""
-    rows = []
-    for gpu, by_count in link_shares(s, s.gpus).items():
-        row = catalogue.spec_row(gpu)
-        fast = fast_link_gpus(row)
-        name = f"{row['interconnect']}" if fast else f"PCIe {number(row['pcie_gen'], '') or '4 assumed'}"
-        cells = [
-            f"{100 * by_count[n][0]:.0f} %, {100 * by_count[n][1]:.0f} %" if n in by_count else "does not fit"
-            for n in COUNTS[1:4]
-        ]
-        rows.append((catalogue.gpu_name(gpu), name, *cells))
-    if not rows:
+    shares = link_shares(s, tuple(dict.fromkeys((*s.gpus, *LINKED))))
+    pinned = {gpu: by_count for gpu, by_count in shares.items() if gpu in s.gpus}
+    if not pinned:
         return None
+    rows = [
+        (
+            f"{catalogue.gpu_name(gpu)}, {workload.load(s).title}",
+            _link_name(gpu),
+            *(_link_cell(by_count, n) for n in COUNTS[1:4]),
+        )
+        for gpu, by_count in pinned.items()
+    ]
     return plain_table.table(
-        "What the link costs in tensor parallel: share of the time in which the GPUs exchange parts of every "
-        f"layer, of a whole request (prompt and answer), and of reading its "
-        f"{s.prompt_tokens:,}-token prompt. "
-        "Bridges join two GPUs; beyond that PCIe counts.",
+        f"{workload.load(s).title}, one user, tensor parallel: share of the time in which the GPUs exchange "
+        f"parts of every layer, of a whole request (prompt and answer), and of reading its "
+        f"{s.prompt_tokens:,}-token prompt. Bridges join two GPUs; beyond that PCIe counts.",
         ("GPU", "Link", "2 GPUs: request, prompt", "4 GPUs", "8 GPUs"),
         rows,
+        [note for note in (_need_link(s, shares), _SLOW_CARDS) if note],
     )
+
+
+LINKED = ("l40s-48gb", "a100-sxm4-80gb")  # one without a fast link, one with it
+_SLOW_CARDS = (
+    "A slower card shows a lower share of exchange because it computes and reads longer, not because its "
+    "link is better: so does an L40S against an A100 over a whole answer."
+)
+MUCH = 0.1  # of the time: a difference that is worth a link
+
+
+def _link_name(gpu: str) -> str:
+    row = catalogue.spec_row(gpu)
+    return (
+        str(row["interconnect"])
+        if fast_link_gpus(row)
+        else f"PCIe {number(row['pcie_gen'], '') or '4 assumed'}"
+    )
+
+
+def _link_cell(by_count: dict[int, tuple[float, float]], gpus: int) -> str:
+    if gpus not in by_count:
+        return "does not fit"
+    return ", ".join(f"{100 * share:.0f}\u00a0%" for share in by_count[gpus])
+
+
+def _need_link(s: Scenario, shares: dict[str, dict[int, tuple[float, float]]]) -> str:
+    """Whether this model needs a fast link, from the shares of a card without one and one with it."""
+    without, joined = (shares.get(gpu, {}) for gpu in LINKED)
+    both = [n for n in COUNTS[1:4] if n in without and n in joined]
+    if not both:
+        return ""
+    differ = [[n for n in both if without[n][what] - joined[n][what] > MUCH] for what in (0, 1)]
+    answers, prompts = (
+        f"yes on {words.listed([str(n) for n in some])} GPUs" if some else "hardly" for some in differ
+    )
+    return (
+        f"Do I need NVLink for {workload.load(s).title}? To read prompts fast: {prompts}. For whole "
+        f"answers: {answers}. Of a prompt's time the exchange takes {_shares(both, 1, without, joined)}, of "
+        f"a whole request's {_shares(both, 0, without, joined)}."
+    )
+
+
+def _shares(counts: Sequence[int], what: int, *cards: dict[int, tuple[float, float]]) -> str:
+    """38, 64 and 81 % on 2, 4 and 8 × L40S 48GB against 3, 10 and 21 % on A100 SXM4 80GB."""
+    gpus = words.listed([str(n) for n in counts])
+    without, joined = (words.listed([f"{100 * card[n][what]:.0f}" for n in counts]) for card in cards)
+    names = [catalogue.gpu_name(gpu) for gpu in LINKED]
+    return f"{without}\u00a0% on {gpus} × {names[0]} against {joined}\u00a0% on {names[1]}"

@@ -15,20 +15,21 @@ TODAY = date(2026, 11, 30)
 @pytest.mark.parametrize(
     ("name", "outcome"),
     [
-        pytest.param("large-training", "agree", id="H100 and A100 lead large training: four-card article"),
-        pytest.param("l40s-training", "agree", id="L40S for inference, no NVLink: four-card article"),
-        pytest.param("a6000-workstation", "agree", id="A6000 trains small and mid-size: four-card article"),
-        pytest.param("h100-concurrency", "partly", id="H100 pays at high concurrency: both articles"),
-        pytest.param("4090-value", "agree", id="RTX 4090 while it fits 24 GB: H100-4090 article"),
-        pytest.param("mig-tenants", "agree", id="MIG decides for many tenants: H100-4090 article"),
-        pytest.param("l40s-images", "no data", id="L40S 1.2 times A100 on images: four-card article, NVIDIA"),
+        pytest.param("large-training", "agree", id="H100 and A100 lead large training: Nuqta"),
+        pytest.param("l40s-training", "agree", id="L40S for inference, no NVLink: Nuqta, Servnet"),
+        pytest.param("a6000-workstation", "agree", id="A6000 trains small and mid-size: Valebyte"),
+        pytest.param("h100-concurrency", "partly", id="H100 pays at high concurrency: Faraday, Nuqta"),
+        pytest.param("4090-value", "agree", id="RTX 4090 while it fits 24 GB: Faraday"),
+        pytest.param("mig-tenants", "agree", id="MIG decides for many tenants: Faraday"),
+        pytest.param("l40s-images", "no data", id="L40S 1.2 times A100 on images: NVIDIA"),
     ],
 )
 def test_common_judgements(name: str, outcome: str) -> None:
     found = ALL[name](TODAY)
     assert found.id == name
     assert found.outcome == outcome, found.numbers
-    assert found.source
+    assert found.sources
+    assert all(one.title and one.url.startswith("https://") for one in found.sources)
     assert found.numbers
 
 
@@ -37,6 +38,8 @@ def test_where_we_differ_the_page_says_so() -> None:
     assert "Where we differ" in by_id["h100-concurrency"].numbers
     assert "faster still" in by_id["large-training"].numbers
     assert "cheaper still" in by_id["large-training"].numbers
+    assert by_id["large-training"].numbers.count("B200") == 1, "one card, one sentence"
+    assert "512 GPUs of each kind" in by_id["large-training"].numbers
     assert "No MLPerf Inference result" in by_id["l40s-images"].numbers
 
 

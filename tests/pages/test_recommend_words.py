@@ -18,6 +18,7 @@ from pages.ui import (
     recommend_duel,
     recommend_slices,
     recommend_text,
+    recommend_views,
     words,
     workload,
 )
@@ -129,9 +130,12 @@ def test_equal_speeds_are_explained_by_the_engine_s_fixed_time() -> None:
     assert waits == {H100: True, A100: True, RTX_4090: False, L40S: False}
     speeds = {gpu: one.seconds for gpu in (H100, A100) if (one := result.of(gpu))}
     assert float(speeds[H100].value) == float(speeds[A100].value)  # ty: ignore
-    rows = {cells[0].split(". ")[1]: cells[-1] for cells in recommend_text.rows(result)}
-    assert recommend_text.WAITS in rows["H100 SXM5 80GB"]
-    assert recommend_text.WAITS not in rows["L40S 48GB"]
+    rows = {cells[0].split(". ")[1]: cells[3] for cells in recommend_text.rows(result)}
+    assert rows["H100 SXM5 80GB"].endswith(recommend_text.HELD)
+    assert not rows["L40S 48GB"].endswith(recommend_text.HELD)
+    assert recommend_text.held(result).startswith(f"{recommend_text.HELD} Held by the engine's fixed time")
+    assert f"{rows['H100 SXM5 80GB'].partition(' (')[0]} of " in recommend_text.held(result)
+    assert recommend_text.held(found(concurrency=256, model="llama-3.1-8b")) == ""
     told = duel(H100, A100, L40S)
     cells = row(told.table, "Llama 3.1 8B Instruct: one user")
     assert [recommend_text.WAITS in cell for cell in cells] == [True, True, False]
@@ -428,3 +432,35 @@ def test_the_smallest_slice_named_holds_the_model_and_no_smaller_one_does() -> N
             name = text.split(",")[0]
             size = next(one.memory_bytes for one in rows if one.name == name)
             assert size == min(one.memory_bytes for one in able)
+
+
+# ---------------------------------------------------------------- the link
+
+
+def test_the_link_table_names_the_work_and_answers_whether_it_needs_nvlink() -> None:
+    s = Scenario(gpus=(L40S, H100))
+    table = recommend_views.link_table(s)
+    assert table is not None
+    title = workload.load(s).title
+    assert table["caption"].startswith(title)
+    assert [cells[0] for cells in table["rows"]] == [
+        f"{catalogue.gpu_name(gpu)}, {title}" for gpu in (L40S, H100)
+    ]
+    answer, warning = table["notes"]
+    assert answer.startswith(f"Do I need NVLink for {title}?")
+    shares = recommend_views.link_shares(s, recommend_views.LINKED)
+    for by_count in shares.values():
+        for what in (0, 1):
+            assert words.listed([f"{100 * by_count[n][what]:.0f}" for n in (2, 4, 8)]) in answer
+    assert "not because its link is better" in warning
+
+
+def test_a_percentage_never_breaks_between_its_number_and_its_sign() -> None:
+    for row in recommend_text.rows(found(concurrency=32)):
+        assert not re.search(r"\d %", row[6])
+        assert re.search("\\d\u00a0%", row[6])
+
+
+def test_a_million_tokens_counts_the_prompt_and_says_so() -> None:
+    for cell in row(duel(H100, L40S).table, "A million tokens"):
+        assert "prompt tokens counted as well" in cell
