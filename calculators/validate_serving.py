@@ -469,7 +469,7 @@ def predict_rows(rows: Sequence[MeasuredRow]) -> Iterator[RowResult]:
                     float(values[name][at]),
                     case.band_engine,
                     band_name(name, case.load),
-                    case.load,
+                    "closed" if case.traffic == "closed" else case.load,
                 )
                 for name in quantities
             ),

@@ -1,6 +1,6 @@
 """Fits the constants of the speed model and its error bands, and writes gpu_data/speed_fit.toml.
 
-python -m calculators.validate_speed_fit [ENGINE ...] [--print]
+python -m calculators.validate_speed_fit [ENGINE ...] [--bands] [--print]
 
 Minimises the mean absolute logarithmic error over trusted rows of tests/truth, within the limits of
 gpu_data/speed.toml. Bands come from rows of GPUs left out of the fit.
@@ -54,6 +54,7 @@ class Points:
     gpus: NDArray[np.str_]
     kinds: NDArray[np.str_]  # "decode single" ...
     rates: NDArray[np.bool_]  # tokens per second, not a time
+    closed: NDArray[np.bool_]  # from clients who wait for each answer
     predict: Callable[[SpeedEngine], Floats]
 
     def only(self, keep: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
@@ -128,9 +129,14 @@ def serving_points(engine_id: str) -> Points:
             values[index[name]] = found[name][source[name]]
         return values
 
-    rates = np.array([name == "output_tokens_per_s" for name, _ in where])
     return Points(
-        tables.speed_engine(engine_id), np.array(measured), np.array(gpus), np.array(kinds), rates, predicted
+        tables.speed_engine(engine_id),
+        np.array(measured),
+        np.array(gpus),
+        np.array(kinds),
+        np.array([name == "output_tokens_per_s" for name, _ in where]),
+        np.array([cases[i].traffic == "closed" for _, i in where]),
+        predicted,
     )
 
 
@@ -151,6 +157,7 @@ def bench_points(engine_id: str = "llama.cpp") -> Points:
         np.array([case.subject.gpu_name for case in cases]),
         np.array([f"{case.kind} single" for case in cases]),
         np.ones(len(cases), dtype=bool),
+        np.zeros(len(cases), dtype=bool),
         lambda engine: predict_bench(cases, engine),
     )
 
@@ -281,17 +288,20 @@ def bands(parts: Sequence[tuple[Points, Floats]]) -> list[SpeedBand]:
     """A band for every engine, quantity and load with enough held-out points, and one over all engines.
 
     In the latter every engine counts the same, however many of its points were measured: it stands for one
-    that has too few.
+    that has too few. First tokens of clients who wait for each answer have a band of their own as well: when
+    all requests come at once, the last one's is a matter of throughput.
     """
     groups: dict[tuple[str, str, str], list[tuple[float, str, str]]] = {}
     for points, ratio in parts:
         multiples = in_band_units(points, ratio)
-        for kind, gpu, value in zip(points.kinds, points.gpus, multiples, strict=True):
+        for kind, gpu, value, closed in zip(points.kinds, points.gpus, multiples, points.closed, strict=True):
             quantity, load = str(kind).split()
             if np.isfinite(value):
                 point = (float(value), str(gpu), points.engine.id)
                 groups.setdefault((points.engine.id, quantity, load), []).append(point)
                 groups.setdefault(("any", quantity, "any"), []).append(point)
+                if closed and quantity == "ttft":
+                    groups.setdefault((points.engine.id, quantity, "closed"), []).append(point)
     return [_band(key, found) for key, found in groups.items() if len(found) >= FEWEST]
 
 
@@ -376,6 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fit the engines named (all by default) and write the file; others keep their constants."""
     parser = argparse.ArgumentParser(prog="python -m calculators.validate_speed_fit")
     parser.add_argument("engines", nargs="*", help="engine ids; all when none is named")
+    parser.add_argument("--bands", action="store_true", help="keep all constants, make the bands again")
     parser.add_argument("--print", action="store_true", help="print the file instead of writing it")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of the search")
     chosen = parser.parse_args(arguments)
@@ -385,7 +396,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = []
     for engine_id in known:
         points = points_of(engine_id)
-        if engine_id in (chosen.engines or known):
+        if not chosen.bands and engine_id in (chosen.engines or known):
             everything = np.ones(len(points.measured), dtype=bool)
             found = polished(points, fit(points, everything, values[engine_id], chosen.rounds))
             # As the file will hold them, so that the bands can be made again from the file alone.

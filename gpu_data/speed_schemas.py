@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 Basis = Literal["documented", "derived", "measured", "fitted", "assumed"]
 Quantity = Literal["decode", "prefill", "throughput", "ttft", "tpot"]
-Load = Literal["single", "batch", "any"]
+Load = Literal["single", "closed", "batch", "any"]  # closed: of batch, clients who wait for each answer
 NonNegative = Annotated[float, Field(ge=0)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gpu_data.speed_schemas import Load, Quantity, SpeedBand
 
 Floats = NDArray[np.float64]
-ANY = "any"
+ANY: Literal["any"] = "any"
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,14 @@ class Estimate:
 
 
 def band_for(bands: Sequence[SpeedBand], engine: str, quantity: Quantity, load: Load) -> SpeedBand | None:
-    """The band of an engine's quantity under a load; else under any load, else that of all engines."""
+    """The band of an engine's quantity under a load; else under any load, else that of all engines.
+
+    Clients who wait for each answer ("closed") have a band where enough were measured, else that of all
+    kinds of load together.
+    """
     by_key = {(b.engine, b.quantity, b.load): b for b in bands}
-    keys = ((engine, quantity, load), (engine, quantity, ANY), (ANY, quantity, load), (ANY, quantity, ANY))
+    loads: tuple[Load, ...] = ("closed", "batch", ANY) if load == "closed" else (load, ANY)
+    keys = [(name, quantity, kind) for name in (engine, ANY) for kind in loads]
     return next((by_key[key] for key in keys if key in by_key), None)
 
 

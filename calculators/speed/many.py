@@ -98,7 +98,7 @@ def serving_speed(
 
     def banded(value: Floats, single: Quantity, many: Quantity, rate: bool = False) -> Estimate:
         one = band_for(bands, engine.id, single, "single")
-        more = band_for(bands, engine.id, many, "batch")
+        more = band_for(bands, engine.id, many, "closed")
         low, high = (
             np.where(alone, *sides)
             for sides in zip(*(ends_of(band, rate) for band in (one, more)), strict=True)

@@ -291,10 +291,27 @@ def closed_loop_of(busy: Busy, concurrency: ArrayLike) -> Load:
     cost = request_seconds(busy)
     step = busy.decode.total
     ttft = server.first_seconds + np.where(room > 1, step / 2, 0.0) + (clients - room) * cost
-    if not server.engine.mixes_prefill:
+    if server.engine.mixes_prefill:
+        ttft = ttft + prompt_wait(server, room, step)
+    else:
         ttft = ttft + (room - 1) / 2 * server.queued_prompt_seconds * _together(server, room, step)
     tpot = (cost * room - np.where(room > 1, 0.0, server.prompt_seconds / server.stages)) / output
     return Load(output / cost, ttft, tpot, room)
+
+
+def prompt_wait(server: Server, clients: ArrayLike, step: Floats) -> Floats:
+    """Seconds a prompt waits for prompts of others in a closed loop where prompts share steps with decode.
+
+    As equal prompts queue under a request rate (Pollaczek-Khinchine: time of one prompt x load / 2 /
+    (1 - load)), but one of n clients meets only the n - 1 others (arrival theorem, Reiser and Lavenberg,
+    1980, in Schweitzer's approximation, 1979): load = share of time that prompts take x (n - 1) / n. Each
+    client asks again after `step` seconds for every token of its answer. Nothing for one client, at most
+    half of the others' prompts.
+    """
+    n = np.maximum(np.asarray(clients, dtype=np.float64), 1.0)
+    one = server.queued_prompt_seconds / server.stages
+    others = (n - 1) * one / (n * one + np.asarray(server.output_tokens, dtype=np.float64) * step)
+    return one * others / 2 / (1 - others)
 
 
 def _together(server: Server, running: Floats, step: Floats) -> Floats:

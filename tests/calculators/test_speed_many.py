@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from calculators.speed import (
     stack_formats,
 )
 from calculators.speed.room import matrix_residents, resident_sequences, sequences_that_fit
+from calculators.speed.serving import prompt_wait
 from calculators.validate_rows import RowRefused
 from calculators.validate_speed import read_table
 from gpu_data import spec_frame
@@ -104,8 +106,10 @@ def test_more_bandwidth_is_never_slower(
     slow = speed_of(engine_id, model_id, prompt, n)
     wider = replace(rates_of(), bandwidth=rates_of().bandwidth * factor)
     fast = speed_of(engine_id, model_id, prompt, n, wider)
-    for name in ("tpot_s", "ttft_s"):
-        assert np.all(getattr(fast, name).value <= getattr(slow, name).value * NEARLY)
+    assert np.all(fast.tpot_s.value <= slow.tpot_s.value * NEARLY)
+    # Where prompts share steps with decode, faster answers bring prompts sooner: they meet more often.
+    if n == 1 or not speed_engine(engine_id).mixes_prefill:
+        assert np.all(fast.ttft_s.value <= slow.ttft_s.value * NEARLY)
 
 
 @settings(max_examples=40)
@@ -117,11 +121,45 @@ def test_more_users_never_speed_up_one_of_them(engine_id: str, model_id: str, pr
 
 
 @settings(max_examples=40)
-@given(engines, models, prompts, prompts)
-def test_a_longer_prompt_never_answers_sooner(engine_id: str, model_id: str, a: int, b: int) -> None:
+@given(engines, models, prompts, prompts, users)
+def test_a_longer_prompt_never_answers_sooner(engine_id: str, model_id: str, a: int, b: int, n: int) -> None:
     low, high = sorted((a, b))
-    short, long = (speed_of(engine_id, model_id, n).ttft_s.value for n in (low, high))
+    short, long = (speed_of(engine_id, model_id, tokens, n).ttft_s.value for tokens in (low, high))
     assert np.all(short <= long * NEARLY)
+
+
+@settings(max_examples=40)
+@given(engines, models, prompts, st.floats(1, 2000))
+def test_more_users_never_shorten_the_wait_for_a_first_token(
+    engine_id: str, model_id: str, prompt: int, room: float
+) -> None:
+    n = np.array([1, 2, 3, 8, 32, 100, 400])[:, None]
+    first = speed_of(engine_id, model_id, prompt, n, resident=room).ttft_s.value
+    assert np.all(np.diff(first, axis=0) >= -first[:-1] * 1e-9)
+
+
+@settings(max_examples=40)
+@given(engines, models, prompts, users)
+def test_a_prompt_waits_for_others_only_and_for_half_of_them_at_most(
+    engine_id: str, model_id: str, prompt: int, n: int
+) -> None:
+    found = speed_of(engine_id, model_id, prompt, n)
+    server, step = found.busy.server, found.step.total
+    assert np.all(prompt_wait(server, 1, step) == 0)
+    wait, one = prompt_wait(server, n, step), server.queued_prompt_seconds
+    assert np.all(wait <= (n - 1) / 2 * one * NEARLY)
+    # while the engine has time to spare, as a request rate would queue them at most (Pollaczek-Khinchine)
+    load = n * one / (n * one + 256 * step)
+    assert np.all(wait <= one * load / 2 / (1 - load) * NEARLY)
+
+
+def test_two_users_wait_as_worked_out_by_hand() -> None:
+    """Two prompts of 1 s one after the other, answers of 10 x 0.1 s written together: a round of 3 s."""
+    server = cast(Any, SimpleNamespace(queued_prompt_seconds=1.0, stages=1.0, output_tokens=10.0))
+    # the other's prompt takes 1 / 3 of the time: 1 s x (1 / 3) / 2 / (2 / 3)
+    assert float(prompt_wait(server, 2, 0.1)) == pytest.approx(0.25)
+    # no time to decode: all others queue, on average half of them are ahead
+    assert float(prompt_wait(server, 9, 0.0)) == pytest.approx(4.0)
 
 
 @settings(max_examples=40)

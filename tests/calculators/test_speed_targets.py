@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from calculators import validate_llamacpp, validate_serving
+from calculators.speed.bands import band_for
 from calculators.validate import main
 from calculators.validate_rows import MeasuredRow, RowRefused
 from calculators.validate_speed import read_table
@@ -151,6 +152,29 @@ def test_targets_are_met_on_gpus_left_out(
     band = next(b for b in speed_bands() if (b.engine, b.quantity, b.load) == (engine_id, quantity, load))
     assert band.median_abs_error_pct <= median
     assert p90 is None or band.p90_abs_error_pct <= p90
+
+
+@pytest.mark.parametrize("engine_id", ["vllm-v0", "vllm"])
+def test_first_tokens_of_clients_who_wait_for_answers_are_not_biased(engine_id: str) -> None:
+    """Their band comes from such clients alone, and the estimate lies in its middle half."""
+    band = band_for(speed_bands(), engine_id, "ttft", "closed")
+    assert band is not None
+    assert (band.engine, band.load) == (engine_id, "closed")
+    low, high = np.log(band.low), np.log(band.high)
+    assert low + (high - low) / 4 < 0 < high - (high - low) / 4
+    assert band.median_abs_error_pct <= 25
+
+
+@pytest.mark.parametrize(
+    ("row_id", "n"),
+    [pytest.param("s0640", 8, id="A100"), pytest.param("s0764", 8, id="RTX 5090")],
+)
+def test_long_prompts_wait_for_those_of_other_clients(row_id: str, n: int) -> None:
+    """AccelMark suite D, vLLM 0.19 and 0.20: prompts take nearly all of the time."""
+    rows = {row.id: row for row in read_table(TRUTH / "serving.csv", validate_serving.COLUMNS)}
+    assert validate_serving.prepare(rows[row_id]).concurrency == n
+    line = next(x for x in validate_serving.predict_row(rows[row_id]).lines if x.quantity == "ttft_ms")
+    assert line.low <= line.measured <= line.high
 
 
 def test_points_leave_out_what_the_measurements_contradict() -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from calculators import validate_serving
 from calculators.validate_accuracy import TRUTH, speed_points, table_rows, training_held_out
 from calculators.validate_bands import FEWEST, HIGH, LEAST, LOW
 from calculators.validate_memory import WORK
+from calculators.validate_rows import RowRefused
+from calculators.validate_speed import read_table
 from calculators.validate_speed_fit import band_ends
 from gpu_data.accuracy import COUNTED, FOLDER, TABLES, AccuracyRow, accuracy_frame, check_accuracy
 from gpu_data.engines import error_band
@@ -194,6 +199,16 @@ ROWS = {
 }
 
 
+@cache
+def closed_rows() -> frozenset[str]:
+    """Rows of clients who each wait for an answer before they ask again."""
+    found = set()
+    for row in read_table(TRUTH / "serving.csv", validate_serving.COLUMNS):
+        with suppress(RowRefused):
+            found |= {row.id} if validate_serving.prepare(row).traffic == "closed" else set()
+    return frozenset(found)
+
+
 @pytest.mark.parametrize("band", SPEED, ids=lambda b: f"{b.engine} {b.quantity} {b.load}")
 def test_speed_bands_follow_from_the_file(band) -> None:
     """gpu_data/speed_fit.toml: each band and its errors, from predictions with the row's GPU left out.
@@ -205,6 +220,8 @@ def test_speed_bands_follow_from_the_file(band) -> None:
     kind, load = ROWS[band.quantity]
     speeds = frame["table"].isin(["llamacpp", "serving"]) & frame["held_out_gpu"].notna()
     rows = frame[speeds & (frame["kind"] == kind) & (frame["load"] == load)]
+    if band.load == "closed":
+        rows = rows[rows["id"].isin(closed_rows())]
     if band.engine != "any":
         label = "llama.cpp" if band.engine == "llama.cpp" else speed_engine(band.engine).label
         rows = rows[rows["engine"] == label]
