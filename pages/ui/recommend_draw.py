@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -189,14 +190,18 @@ def _with(table: dict[str, Any] | None, name: str, title: str, most: int = 99) -
     return [{**table, "id": name, "title": title, "most": most}] if table else []
 
 
-def _without_notes(table: dict[str, Any]) -> dict[str, Any]:
-    """A table whose notes stand above it already."""
-    return {**table, "notes": []}
+MOST_ABOVE = 4  # sentences between a view's first line and its controls; the rest stands below the table
+
+
+def _with_rest(table: dict[str, Any], said: Sequence[str]) -> dict[str, Any]:
+    """A table with what did not stand above the controls."""
+    return {**table, "notes": list(said[MOST_ABOVE:])}
 
 
 def purposes(scenario: Scenario, today: date) -> None:
     """Training against inference: every card by purpose, the link, the slices."""
-    parts = _with(_without_notes(recommend_views.purpose_table(scenario, today)), "purposes", "", MOST_ROWS)
+    table = recommend_views.purpose_table(scenario, today)
+    parts = _with(_with_rest(table, table["notes"]), "purposes", "", MOST_ROWS)
     parts += _with(recommend_views.link_table(scenario), "link", "What the link between GPUs costs")
     parts += _with(recommend_slices.table(scenario, scenario.gpus), "slices", "Slices of one GPU (MIG)")
     recommend_report.report(parts)
@@ -205,7 +210,7 @@ def purposes(scenario: Scenario, today: date) -> None:
 def duel(scenario: Scenario, today: date) -> None:
     """Two to four cards side by side."""
     found = recommend_duel.duel(scenario, today)
-    parts = _with(found.takes, "takes", "Who should take which")
+    parts = _with(_with_rest(found.takes, found.sentences), "takes", "Who should take which")
     recommend_report.report(parts + _with(found.table, "duel", "Side by side"))
 
 
@@ -243,7 +248,10 @@ def title(scenario: Scenario, today: date) -> None:
     text = HEADLINES[view]
     if view == "duel":
         text = " or ".join(catalogue.gpu_name(gpu) for gpu in scenario.duel_gpus) or text
-        lines = [f"- {cost_text.safe(note)}" for note in recommend_duel.duel(scenario, today).sentences]
+        lines = [
+            f"- {cost_text.safe(note)}"
+            for note in recommend_duel.duel(scenario, today).sentences[:MOST_ABOVE]
+        ]
     elif view == "judgements":
         found = judgements(today)
         agreed = sum(one.outcome == "agree" for one in found)
@@ -253,7 +261,8 @@ def title(scenario: Scenario, today: date) -> None:
         ]
     else:
         lines = [
-            f"- {cost_text.safe(note)}" for note in recommend_views.purpose_table(scenario, today)["notes"]
+            f"- {cost_text.safe(note)}"
+            for note in recommend_views.purpose_table(scenario, today)["notes"][:MOST_ABOVE]
         ]
     st.markdown("\n".join((f"### {text}\n", *lines)))
 

@@ -1184,9 +1184,21 @@ def _batch(s: Scenario, today: date) -> Recommendation:
             return next((r for r in mine if r and r != "does not fit"), _WHY["memory"])
         return _WHY.get(name) or f"not within {s.deadline_days:g} days"
 
-    return _finished(
+    found = _finished(
         s, load.name, cards, (options, limits), prices, describe, why, table.formats[0].notes, lead=lead
     )
+    smaller = _with_smaller_cache(s, load) if s.objective == "cheapest" else None
+    if smaller is None or found.best is None or (other := recommend(smaller, today).best) is None:
+        return found
+    return replace(found, cached=_as_turn(other), cache_format=smaller.kv_cache_dtype)
+
+
+def _as_turn(one: Choice) -> Turn:
+    """What comes first, told as at another point."""
+    return Turn(
+        np.nan, one.gpu, one.boards, one.copies, one.cut, tight=one.tight, offered=one.offered,
+        founded=one.founded, usd=np.nan if one.usd is None else float(one.usd.value),
+    )  # fmt: skip
 
 
 def _run_limits(s: Scenario, seconds: Measure, usd: Measure, power: Floats) -> tuple[Limit, ...]:

@@ -75,6 +75,11 @@ def test_every_view_has_its_first_line(view: str, said: str) -> None:
     assert said in verdict(app)
 
 
+@pytest.mark.parametrize("view", ["ranking", "purposes", "duel", "judgements"])
+def test_at_most_four_sentences_stand_above_the_controls(view: str) -> None:
+    assert verdict(opened(look=view, users="32")).count("\n- ") <= 4
+
+
 def test_ready_duels_and_four_cards() -> None:
     app = opened(look="duel", duel="h100-sxm5-80gb.a100-sxm4-80gb.rtx-a6000-48gb.l40s-48gb")
     assert not app.exception

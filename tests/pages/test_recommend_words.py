@@ -275,6 +275,19 @@ def test_what_a_smaller_kv_cache_would_save_is_the_ranking_with_it(fields: dict[
     assert "quality may suffer" in said(result)
 
 
+def test_a_batch_is_told_as_well_what_a_smaller_kv_cache_saves() -> None:
+    result, other = found(serving="batch"), found(serving="batch", kv_cache_dtype="fp8").best
+    turn, best = result.cached, result.best
+    assert turn is not None
+    assert best is not None
+    assert best.usd is not None
+    assert other is not None
+    assert other.usd is not None
+    assert (turn.gpu, turn.usd) == (other.gpu, float(other.usd.value))
+    saves = turn.usd < float(best.usd.value) * 0.95
+    assert ("with an 8-bit kv cache (fp8)" in said(result).lower()) == saves
+
+
 @pytest.mark.parametrize(
     "fields",
     [{"kv_cache_dtype": "fp8", "concurrency": 32}, {}, {"objective": "fastest", "concurrency": 32}],
