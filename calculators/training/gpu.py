@@ -46,9 +46,9 @@ def gpu_speed_of(gpu_id: str, row: Mapping[str, Any], tables: TrainingTables) ->
     peaks = {dtype: _number(row.get(column)) for dtype, column in _PEAKS.items()}
     bandwidth = _number(row.get("bandwidth_gb_per_s"))
     if bandwidth is None:
-        raise GpuRefused(f"gpu: {name} has no known bandwidth_gb_per_s")
+        raise GpuRefused(f"gpu: {name} has no known memory bandwidth")
     if not (peaks["bf16"] or peaks["fp16"]):
-        raise GpuRefused(f"gpu: {name} has no known dense_bf16_tflops or dense_fp16_tflops")
+        raise GpuRefused(f"gpu: {name} has no known dense BF16 or FP16 peak")
     pcie = _PCIE_GB_PER_S.get(
         int(_number(row.get("pcie_gen")) or _PCIE_ASSUMED), _PCIE_GB_PER_S[_PCIE_ASSUMED]
     )

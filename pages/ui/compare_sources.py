@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from gpu_data import GPU_COLUMNS, provenance_frame, spec_frame
-from pages.ui.compare_table import TableColumn
+from pages.ui.compare_table import UNGROUPED_NUMBERS, TableColumn
 from pages.ui.compare_text import number
 
 VERIFIED: Final = {
@@ -73,7 +73,7 @@ def origins(gpu_id: str, fields: Sequence[str]) -> tuple[Origin, ...]:
             found.append(
                 Origin(
                     GPU_COLUMNS[field].title,
-                    value_text(row["value"]),
+                    value_text(row["value"], field),
                     str(row["source_title"]),
                     _text(row["source_url"]),
                     VERIFIED.get(str(row["verified_by"]), str(row["verified_by"])),
@@ -105,7 +105,10 @@ def card(gpu_id: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Figure": labels,
-            "Value": [value_text(value) for value in rows["value"]],
+            "Value": [
+                value_text(value, str(field))
+                for value, field in zip(rows["value"], rows["field"], strict=True)
+            ],
             "Source": rows["source_title"].to_numpy(),
             "Link": rows["source_url"].to_numpy(dtype=object, na_value=None),
             "How verified": [VERIFIED.get(str(v), str(v)) for v in rows["verified_by"]],
@@ -121,8 +124,10 @@ def card_notes(gpu_id: str) -> str | None:
     return _text(spec_frame().at[gpu_id, "notes"])
 
 
-def value_text(value: object) -> str:
-    """A value of any type as text; numbers with their thousands separated."""
+def value_text(value: object, field: str = "") -> str:
+    """A value of any type as text; numbers with their thousands separated, but not years and the like."""
+    if field in UNGROUPED_NUMBERS and not isinstance(value, bool) and isinstance(value, int | float):
+        return f"{value:g}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -168,7 +168,7 @@ _AFTER: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Multiples make sense for these; a clock, a year or a generation is not "1.2 times" another.
 _RATIO_UNITS: Final = {"GB", "GB/s", "TFLOPS", "TOPS", "W", "USD", "MiB"}
-_UNGROUPED_NUMBERS: Final = {"release_year", "pcie_gen", "pcie_lanes", "tensor_core_gen"}
+UNGROUPED_NUMBERS: Final = {"release_year", "pcie_gen", "pcie_lanes", "tensor_core_gen"}
 
 ESSENTIALS: Final = (
     "memory_gb",
@@ -207,7 +207,7 @@ def all_columns() -> Mapping[str, TableColumn]:
     for name, column in GPU_COLUMNS.items():
         if name not in _LEFT_OUT:
             numeric = column.dtype in ("Int64", "Float64")
-            style = YEAR if name in _UNGROUPED_NUMBERS else LOCALIZED
+            style = YEAR if name in UNGROUPED_NUMBERS else LOCALIZED
             found[name] = TableColumn(
                 name,
                 column.title,

@@ -88,6 +88,11 @@ def _cells(s: Scenario, option: Option, rented: float) -> tuple[str, ...]:
     )
 
 
+def _alone(s: Scenario) -> str:
+    """That no server is counted, where the reader gave it no price."""
+    return "" if s.host_usd else " the card alone (its server is not counted)"
+
+
 def headline(costs: Costs) -> str:
     """Rent or buy the cheapest GPU, in one sentence."""
     s = costs.scenario
@@ -99,7 +104,7 @@ def headline(costs: Costs) -> str:
         if hours != hours or rented != rented:
             continue
         share = float(cost.break_even_share(hours, s.own_years))
-        said = f"{option.name}: buying is cheaper after {hours:,.0f} hours of use"
+        said = f"{option.name}: buying{_alone(s)} is cheaper after {hours:,.0f} hours of use"
         if share > 1:
             life = f"all of {s.own_years:g} years"
             return f"Rent {option.name}: at {usd(rented)} an hour it is cheaper for {life}."

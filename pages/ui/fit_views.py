@@ -46,6 +46,9 @@ def chosen(load: workload.Workload) -> list[str]:
         load.engine.label,
         words.count(s.gpu_count, "GPU") + " of each kind",
     ]
+    if load.engine.split == "layers":
+        said += [cut] if (cut := gpu_counts.layers_words(s.gpu_count)) else []
+        tensor, stages = 1, 1
     if tensor > 1:
         said.append(f"tensor parallel {tensor}")
     if stages > 1:
@@ -53,6 +56,24 @@ def chosen(load: workload.Workload) -> list[str]:
     if s.gpu_memory_utilization is not None:
         said.append(f"utilisation {s.gpu_memory_utilization:g}")
     return said
+
+
+def stages_words(load: workload.Workload) -> str:
+    """Why the engine's own split falls back to pipeline stages, and which numbers of GPUs need none."""
+    n = load.scenario.gpu_count
+    found = load.parallel(n)
+    if load.scenario.split != "auto" or load.engine.split == "layers" or isinstance(found, str):
+        return ""
+    if found[1] == 1:
+        return ""
+    allowed = memory.allowed_tensor_parallel_sizes(
+        load.architecture, max(gpu_counts.SERVER, n), load.weight_format, load.scenario.expert_parallel
+    )
+    good = [size for size, why in allowed.items() if why is None]
+    near = {max((k for k in good if k < n), default=1), min((k for k in good if k > n), default=1)} - {1}
+    better = f"; tensor parallel on {words.either([str(k) for k in sorted(near)])} would be" if near else ""
+    why = allowed.get(n) or f"tensor parallel is not possible on {n} GPUs"
+    return f"{why[0].upper()}{why[1:]}: pipeline stages, no faster for one user{better}."
 
 
 def reserve_words(load: workload.Workload) -> str:
@@ -472,7 +493,7 @@ def draw(load: workload.Workload, best: workload.PinnedGpu | None, whole: bool) 
     }
     data = {
         "chosen": chosen(load),
-        "reserve": reserve_words(load),
+        "reserve": " ".join(filter(None, (stages_words(load), reserve_words(load)))),
         "changes": rows,
         "views": views(load, best) if whole else None,
     }

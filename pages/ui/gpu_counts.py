@@ -61,6 +61,11 @@ def staged(row: Mapping[str, Any], count: int) -> bool:
     return 1 < count <= SERVER and fast_link_gpus(row) < count
 
 
+def layers_words(devices: int) -> str:
+    """How GPUs share a model under an engine that gives each some layers; nothing for one GPU."""
+    return f"layers over {devices:,}" if devices > 1 else ""
+
+
 def split_words(tensor: int, stages: int) -> str:
     """How GPUs share a model, in an engine's words: TP2 × PP4; nothing for one GPU."""
     return " × ".join(f"{name}{n}" for name, n in (("TP", tensor), ("PP", stages)) if n > 1)

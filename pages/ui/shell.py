@@ -57,9 +57,16 @@ STYLE = """<style>
 </style>"""
 
 
+# The browser keeps the panel of the page before when the next one draws nothing in it.
+NO_SIDEBAR = """<style>
+:is([data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]) { display: none !important; }
+</style>"""
+
+
 @dataclass(frozen=True, slots=True)
 class PageSpec:
-    """One page: `pages/<name>.py` is its file and its address; `sidebar` draws its part of the sidebar.
+    """One page: `pages/<name>.py` is its file and its address; `sidebar` draws its part of the sidebar,
+    None where it has none. shares: whether its address opens on the same view.
 
     top: what stands above the page and changes it whole.
     """
@@ -68,9 +75,10 @@ class PageSpec:
     menu: str
     title: str
     help: str
-    sidebar: Callable[[Scenario], None]
+    sidebar: Callable[[Scenario], None] | None
     live: Callable[[Scenario], Collection[str]] = lambda _: ()  # parameters that a fragment of it owns
     top: Callable[[], None] = lambda: None
+    shares: bool = True
 
 
 PAGES: tuple[PageSpec, ...] = (
@@ -120,7 +128,7 @@ PAGES: tuple[PageSpec, ...] = (
         menu="Use cases",
         title="Who uses which GPU?",
         help="Real deployments: planned, announced, running or trained, each with its source",
-        sidebar=lambda _: None,
+        sidebar=None,
         live=lambda _: use_cases_choices.LIVE,
     ),
     PageSpec(
@@ -128,7 +136,8 @@ PAGES: tuple[PageSpec, ...] = (
         menu="Learn",
         title="What decides fit and speed?",
         help="Six short lessons, each with a picture to drag, and every term in one sentence",
-        sidebar=lambda _: None,
+        sidebar=None,
+        shares=False,  # where its sliders stand is nowhere kept
     ),
     PageSpec(
         "accuracy",
@@ -168,7 +177,7 @@ def view() -> Scenario:
 def run() -> None:
     """One run of the app: menu, link, title, notices, sidebar, page."""
     spec = navigation()
-    st.html(STYLE)
+    st.html(STYLE if spec.sidebar else STYLE + NO_SIDEBAR)
     last = st.container(key="link-last")
     state.start_run()
     scenario, notices = state.read(spec.live)
@@ -183,12 +192,14 @@ def run() -> None:
                 key="page-head",
             ):
                 st.title(spec.title, anchor=False, width="content")
-                copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
+                if spec.shares:
+                    copy_link.draw(scenario, spec.live(scenario), {notice.param for notice in notices})
             if notices:
                 _tell(notices)
             spec.top()
-        with st.sidebar:
-            spec.sidebar(scenario)
+        if spec.sidebar:
+            with st.sidebar:
+                spec.sidebar(scenario)
         _live(spec.name)
     finally:
         state.release()

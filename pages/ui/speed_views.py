@@ -18,6 +18,7 @@ from pages.ui.compare_text import DASH
 
 TITLES: Final = ("GPU", "Each user", "All users", "First token after", "Held back by", "At most")
 MUCH = 0.25  # of a user's time per token: said beside what holds it back
+MOST = 0.5  # from here on it is what holds back
 HELD: Final = {
     "moving": "memory bandwidth",
     "computing": "computing",
@@ -61,9 +62,7 @@ def speed_rows(
                 f"{_figure(speed.tokens_per_s, i)} tokens/s",
                 f"{_figure(speed.output_tokens_per_s, i)} tokens/s",
                 _time(speed.ttft_s, i),
-                HELD[BINDS[int(speed.binds[i])]]
-                + _prompts(speed, i)
-                + _waiting(s.concurrency, float(speed.running[i])),
+                _held(speed, i) + _waiting(s.concurrency, float(speed.running[i])),
                 f"{_figure(speed.max_output_tokens_per_s, i)} tokens/s, {words.count(most, 'user')}",
             )
         )
@@ -200,10 +199,14 @@ def _time(estimate: Estimate, i: int) -> str:
     return f"{parts[0]} ({parts[1]} to {parts[2]}) {unit}"
 
 
-def _prompts(speed: ServingSpeed, i: int) -> str:
-    """How much of a user's time per token goes to the prompts of others, where it is much."""
+def _held(speed: ServingSpeed, i: int) -> str:
+    """What takes most of a user's time per token first: a step's own limit, or the prompts of others."""
+    step = HELD[BINDS[int(speed.binds[i])]]
     share = float(_at(speed.token.prompts_s, i)) / float(_at(speed.token.total, i))
-    return f"; {100 * share:.0f} % of the time goes to prompts of others" if share >= MUCH else ""
+    percent = f"{100 * share:.0f} % of the time"
+    if share >= MOST:
+        return f"prompts of others, {percent}; in the rest {step}"
+    return f"{step}; {percent} goes to prompts of others" if share >= MUCH else step
 
 
 def _waiting(users: int, running: float) -> str:

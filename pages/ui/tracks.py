@@ -293,9 +293,8 @@ def _gib_by_stop(columns: Sequence[np.ndarray], stops: int) -> list[list[Any]]:
 def _said(c: Column, stop: int) -> str:
     if c.refused:
         return "not possible"
-    spare = words.gib(abs(c.headroom[stop]))
-    state = _STATES[c.verdict[stop]]
-    return f"{state}, {spare} to spare" if c.headroom[stop] >= 0 else f"{state}, {spare} short"
+    state = int(c.verdict[stop])
+    return f"{_STATES[state]}, {words.room(state, float(c.headroom[stop]))}"
 
 
 def _more(c: Column, stop: int, reach: Mapping[str, str]) -> str:

@@ -234,9 +234,8 @@ def _reach(at: Along, load: TrainingLoad) -> list[str]:
 def _said(at: Along, i: int, stop: int) -> str:
     if at.refused[i][stop]:
         return "not possible"
-    headroom = float(at.many.headroom_bytes[i, stop])
-    spare = words.gib(abs(headroom))
-    return f"{_STATES[at.states[i, stop]]}, {spare} {'to spare' if headroom >= 0 else 'short'}"
+    state = int(at.states[i, stop])
+    return f"{_STATES[state]}, {words.room(state, float(at.many.headroom_bytes[i, stop]))}"
 
 
 def _more(load: TrainingLoad, at: Along, i: int, stop: int, unknown: str | None) -> str:

@@ -13,7 +13,7 @@ import streamlit as st
 from calculators import training
 from calculators.architecture import ConfigRefused, params_total
 from calculators.formats import FormatRefused
-from calculators.memory import FITS, GpuMemory
+from calculators.memory import FITS, TIGHT, GpuMemory
 from calculators.scenario import Scenario
 from gpu_data.accuracy import accuracy_frame
 from gpu_data.training import finetune_runs, training_runs, training_tables
@@ -190,14 +190,12 @@ def changes(found: TrainingLoad, runs: Runs) -> tuple[list[dict[str, Any]], dict
         gpu, change = runs.gpus[i], able[i].change if i in able else None
         text = f"not possible: {runs.refused[i]}" if runs.refused[i] else "no single change is enough."
         if change is not None:
-            side = "to spare" if change.headroom_bytes >= 0 else "short"
             then = "then" if change.verdict == FITS else "then tight,"
-            text = f"{change.label}, {then} {words.gib(abs(change.headroom_bytes))} {side}"
+            text = f"{change.label}, {then} {words.room(change.verdict, change.headroom_bytes)}"
             fields_of[gpu.id] = change.fields
         if i in able and (room := able[i].roomier):
-            spare = words.gib(abs(room.headroom_bytes))
-            side = "to spare" if room.headroom_bytes >= 0 else "short"
-            text += f"; with the same GPUs, {room.label} leaves it tight with {spare} {side}"
+            spare = words.room(TIGHT, room.headroom_bytes)
+            text += f"; with the same GPUs, {room.label} leaves it tight with {spare}"
         rows.append({"gpu": gpu.id, "title": gpu.title, "text": text, "able": change is not None})
     return rows, fields_of
 

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-SPREAD: Final = 0.36  # of a year: marks of one year stand side by side, the smallest first
+SPREAD: Final = (
+    0.36  # of a year: marks of one year stand side by side by name, which says nothing of size or month
+)
 CHARACTER_YEARS: Final = 0.14  # how far a letter of a name reaches on a phone
 GAP_YEARS: Final = 0.15
 HEIGHT_FACTOR: Final = 1.7  # how far up and down a name reaches, in count
@@ -71,11 +73,11 @@ def places(points: Sequence[Point], statuses: Mapping[str, str], years: tuple[in
 
 
 def _across(points: Sequence[Point]) -> list[float]:
-    """Where each mark stands along the years: those of one year side by side in the order of their count."""
+    """Where each mark stands along the years: those of one year side by side, by name."""
     found = [float(point.year) for point in points]
     for year in {point.year for point in points}:
         own = sorted(
-            (i for i, point in enumerate(points) if point.year == year), key=lambda i: points[i].count
+            (i for i, point in enumerate(points) if point.year == year), key=lambda i: (points[i].name, i)
         )
         for rank, i in enumerate(own):
             found[i] += SPREAD * (2 * (rank + 0.5) / len(own) - 1)

@@ -19,7 +19,8 @@ from pages.ui.use_cases_chart import MARKS, Point, places
 from pages.ui.use_cases_choices import MEANINGS, ORGANISATIONS, PURPOSES, STATUSES, slug
 
 ALT: Final = (
-    "Number of GPUs of each use case against the year, on a log scale; the mark's form is its status."
+    "Number of GPUs of each use case against the year, on a log scale; the mark's form is its status. "
+    "Marks of one year stand side by side by name."
 )
 SERVERS: Final = ("module", "server", "superchip")  # forms of cards for servers
 ARCHIVES: Final = ("web.archive.org",)
@@ -66,7 +67,7 @@ def sentence(rows: pd.DataFrame) -> str:
     missing = len(rows) - len(counted)
     if missing:
         text += f" {missing} without a number in the source stand{'s' * (missing == 1)} below only."
-    return f"{text} {without()}".rstrip()
+    return f"{text} {without()}".rstrip() if len(rows) == total else text
 
 
 @cache
@@ -82,7 +83,7 @@ def without() -> str:
         for gpu in ids
         if not any(gpu.startswith(f"{kind}-") for kind in told)
     )
-    return f"None names {words.either(list(names))}." if names else ""
+    return f"No use case found for {words.either(list(names))}." if names else ""
 
 
 def chart(rows: pd.DataFrame, scenario: Scenario) -> dict[str, Any] | None:

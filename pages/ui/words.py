@@ -14,6 +14,14 @@ def gib(value_bytes: float) -> str:
     return f"{value:,.1f} GiB" if abs(value) >= 10 else f"{value:,.2f} GiB"
 
 
+def room(state: int, headroom_bytes: float) -> str:
+    """What a verdict (0 does not fit, 1 tight, 2 fits) leaves: 2.1 GiB to spare, or how far it is over."""
+    size = gib(abs(headroom_bytes))
+    if headroom_bytes >= 0:
+        return f"{size} to spare"
+    return f"{size} over by the estimate, inside its error" if state == 1 else f"{size} short"
+
+
 def count(number: float, noun: str) -> str:
     """A whole number with its noun: 1 token, 8,192 tokens."""
     return f"{int(number):,} {noun}" if int(number) == 1 else f"{int(number):,} {noun}s"

@@ -24,7 +24,7 @@ from calculators.scenario import Scenario
 from gpu_data import engines as engine_data
 from gpu_data import models as model_data
 from pages.ui import catalogue, words
-from pages.ui.gpu_counts import split_words
+from pages.ui.gpu_counts import layers_words, split_words
 
 STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
 
@@ -187,7 +187,7 @@ class Workload:
         if devices == 1:
             return ""
         if self.engine.split == "layers":
-            return f"layers over {devices}"
+            return layers_words(devices)
         found = self.parallel(devices)
         return "" if isinstance(found, str) else split_words(*found)
 

@@ -80,8 +80,8 @@ def test_what_holds_back_is_the_largest_part() -> None:
     fields = {"model": "llama-3.3-70b", "weight_format": "awq-int4", "gpus": ("a100-sxm4-80gb",)}
     busy = load(gpu_count=2, concurrency=32, prompt_tokens=4096, max_model_len=8192, **fields)
     alone = load(gpu_count=2, concurrency=1, prompt_tokens=4096, max_model_len=8192, **fields)
-    assert speed_views.speed_rows(busy).rows[0][4].startswith("computing")
-    assert "prompts of others" in speed_views.speed_rows(busy).rows[0][4]
+    assert speed_views.speed_rows(busy).rows[0][4].startswith("prompts of others, ")
+    assert "in the rest computing" in speed_views.speed_rows(busy).rows[0][4]
     assert speed_views.speed_rows(alone).rows[0][4] == "memory bandwidth"
 
 

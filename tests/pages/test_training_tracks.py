@@ -188,7 +188,7 @@ def test_a_gpu_that_is_too_small_is_given_no_time() -> None:
 def test_a_gpu_without_a_known_peak_says_so() -> None:
     data = first(finetune(gpus=("apple-m3-ultra",), model="llama-3.1-8b"))
     assert (
-        "speed not known: no known dense_bf16_tflops" in data["more"][data["index"]][0]
+        "speed not known: no known dense BF16 or FP16 peak" in data["more"][data["index"]][0]
         or "not possible" in (data["said"][data["index"]][0])
     )
 
