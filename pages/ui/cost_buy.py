@@ -89,8 +89,8 @@ def _cells(s: Scenario, option: Option, rented: float) -> tuple[str, ...]:
 
 
 def _alone(s: Scenario) -> str:
-    """That no server is counted, where the reader gave it no price."""
-    return "" if s.host_usd else " the card alone (its server is not counted)"
+    """That only the card is counted, where the reader gave server and room no price."""
+    return "" if s.host_usd else " the card alone (no server, room or network counted)"
 
 
 def headline(costs: Costs) -> str:

@@ -82,3 +82,23 @@ def test_nothing_scrolls_sideways_and_axe_finds_nothing(
     page = opened(profile(width, color_scheme=scheme).new_page(), f"{server}/{path}", sight)
     assert sideways(page) <= 0
     assert not violations(page)
+
+
+@pytest.mark.parametrize(("menu", "shares"), [("Use cases", 1), ("Learn", 0)])
+def test_no_empty_panel_is_left_of_the_page_before(page: Page, server: str, menu: str, shares: int) -> None:
+    opened(page, f"{server}/?count=3")
+    panel = page.get_by_test_id("stSidebar")
+    expect(panel).to_be_visible()
+    page.get_by_role("link", name=menu, exact=True).click()
+    expect(panel).to_be_hidden()
+    expect(page.get_by_role("button", name="Copy link")).to_have_count(shares)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    expect(panel).to_be_visible()
+
+
+def test_both_tracks_lie_at_one_height(page: Page, server: str) -> None:
+    opened(page, f"{server}/?count=3")
+    tracks = page.locator("[data-scrubber]")
+    expect(tracks).to_have_count(2)
+    first, second = (box for box in (tracks.nth(i).bounding_box() for i in range(2)) if box)
+    assert abs(first["y"] - second["y"]) < 0.5

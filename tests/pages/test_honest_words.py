@@ -127,4 +127,4 @@ def test_buying_says_whether_the_server_is_counted(server: float, alone: bool) -
     said = cost_buy.headline(cost_load.costs(Scenario(host_usd=server), date(2026, 9, 1)))
     assert "uy" in said
     if "buying" in said:
-        assert ("its server is not counted" in said) == alone
+        assert ("the card alone" in said) == alone
