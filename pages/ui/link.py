@@ -421,20 +421,20 @@ def parse(
     notices: list[Notice] = []
     for param in CONTRACT:
         given = query.get(param.name, ())
-        texts = [text for text in given if text]
+        last = given[-1] if given else ""
         if len(given) > 1:
-            last = texts[-1] if texts else ""
-            notices.append(
-                Notice(
-                    param.name, ", ".join(given), "is given more than once", f"using the last, {code(last)}"
-                )
+            used = (
+                f"using the last, {code(last)}"
+                if last
+                else f"the last is empty: {_shown(param, param.default)}"
             )
-        if not texts:
+            notices.append(Notice(param.name, ", ".join(given), "is given more than once", used))
+        if not last:
             if len(given) == 1:
                 notices.append(Notice(param.name, "", "is empty", _shown(param, param.default)))
             continue
         known = catalogues.get(param.choices) if param.choices else None
-        values[param.field], told = read(param, texts[-1], known)
+        values[param.field], told = read(param, last, known)
         notices += told
     unknown = [name for name in query if name not in PARAMS and name not in RESERVED]
     notices += [

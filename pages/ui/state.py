@@ -141,14 +141,18 @@ def read(
         notices += tuple(
             link.Notice("gpus", gpu, reason, "left out until it is switched on") for gpu in hidden
         )
-    large = st.session_state.get(_LARGE_CONFIG)
-    if large and not scenario.config_json:
-        scenario = changed(scenario, config_json=large)
+    scenario = _with_large_config(scenario)
     _expect(address, texts)
     st.session_state[_TOLD] = told  # the owners are drawn in the fragment
     noted = frozenset(notice.param for notice in notices)
     st.session_state[_READ] = _Read(dict(texts), noted, frozenset(live(scenario)))
     return scenario, notices
+
+
+def _with_large_config(scenario: Scenario) -> Scenario:
+    """With the config that no link can carry, if there is one."""
+    large = st.session_state.get(_LARGE_CONFIG)
+    return changed(scenario, config_json=large) if large and not scenario.config_json else scenario
 
 
 def read_live() -> Scenario:
@@ -233,8 +237,15 @@ def remember(scenario: Scenario) -> None:
     st.session_state["_last_scenario"] = scenario
 
 
+def catch_up() -> None:
+    """Let the next callback see what the ones before it changed."""
+    query = {name: [text] for name, text in st.session_state[_TEXTS].items() if text}
+    scenario, _ = link.parse(query, catalogue.known())
+    remember(_with_large_config(scenario))
+
+
 def last() -> Scenario:
-    """The scenario of the run before; for callbacks."""
+    """The scenario of the run before and of what callbacks caught up with; for callbacks."""
     return st.session_state.get("_last_scenario") or Scenario()
 
 

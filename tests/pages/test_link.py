@@ -260,6 +260,7 @@ def test_half_a_character_does_not_travel() -> None:
 @pytest.mark.parametrize(
     ("query", "field", "value", "says"),
     [
+        ({"ctx": ["1024", ""]}, "max_model_len", Scenario().max_model_len, "the last is empty"),
         ({"ctx": ["1024", "4096"]}, "max_model_len", 4096, "more than once"),
         ({"ctx": ["2000000"]}, "max_model_len", 8192, "above the largest value"),
         ({"users": ["0"]}, "concurrency", 1, "below the smallest value"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import mounted, state
 from tests.pages.apps import APP
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,3 +47,26 @@ def test_only_changed_data_get_another_number() -> None:
     changed = {name for name in first if later[name] > first[name]}
     assert {"headroom.scrubber", "headroom.report"} <= changed
     assert all(later[name] >= first[name] for name in first)
+
+
+def test_each_message_is_heard_once_and_sees_what_the_one_before_it_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held: dict[str, Any] = {}
+    monkeypatch.setattr(mounted.st, "session_state", held)
+    steps: list[Any] = []
+    monkeypatch.setattr(state, "catch_up", lambda: steps.append("caught up"))
+    told = {"pressed": steps.append}
+    messages: list[Any] = [
+        {"at": 1, "name": "pressed", "value": "x"},
+        {"at": 2, "name": "pressed", "value": "y"},
+    ]
+    mounted.hear("form", messages, told)
+    assert steps == ["x", "caught up", "y"]
+    strange = [None, 3, {"at": "9"}, {"at": 3, "name": "else", "value": 1}, {"at": 4, "name": "pressed"}]
+    mounted.hear("form", [*messages, *strange], told)
+    mounted.hear("form", "nothing", told)
+    mounted.hear("form", None, told)
+    assert [step for step in steps if step != "caught up"] == ["x", "y"]
+    mounted.hear("form", [{"at": 5, "name": "pressed", "value": "z"}], told)
+    assert steps[-1] == "z"

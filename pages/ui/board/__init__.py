@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from pages.ui import mounted, plain_table
-from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
 Part = dict[str, Any]
@@ -91,6 +90,4 @@ def draw(key: str, parts: Sequence[Part], pressed: Mapping[str, Callable[[Any], 
     `pressed` says what happens when a cell of a sheet ("cell", {sheet, row, column} by their ids) or a button
     ("button", its id) is pressed.
     """
-    pressed = pressed or {}
-    callbacks: dict[str, Any] = {f"on_{name}_change": told(key, name, pressed) for name in pressed}
-    _component(key=key, data={"parts": list(parts)}, **callbacks)
+    _component(key=key, data={"parts": list(parts)}, told=pressed or {})

@@ -75,10 +75,10 @@ function follow(box) {
   }
 }
 
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".board");
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
   palette.slice(0, 8).forEach((colour, i) => root.style.setProperty(`--c${i}`, colour.trim()));
-  parts(root, data.parts, setTriggerValue);
+  parts(root, data.parts, tell);
   follow(root);
 }

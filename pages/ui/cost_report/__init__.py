@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from pages.ui import glossary, mounted, plain_table
 
 _FOLDER = Path(__file__).parent
@@ -88,36 +86,26 @@ def _number(told: Mapping[str, Any]) -> float | None:
 def draw(data: Mapping[str, Any], typed: Typed) -> None:
     """Mount the report."""
 
-    def told(name: str) -> Any:
-        return (st.session_state.get(KEY) or {}).get(name) or {}
-
-    def edited() -> None:
-        one = told("edited")
+    def edited(one: Any) -> None:
         try:
             typed.edit(str(one.get("table")), str(one.get("id")), _number(one))
         except ValueError:
             return
 
-    def entered() -> None:
-        one = told("entered")
+    def entered(one: Any) -> None:
         try:
             typed.type(str(one.get("field")), _number(one))
         except ValueError:
             return
 
-    def chosen() -> None:
-        if gpu := told("chosen").get("gpu"):
-            typed.choose(str(gpu))
+    def chosen(one: Any) -> None:
+        typed.choose(str(one.get("gpu")))
 
-    def pressed() -> None:
-        one = told("pressed")
+    def pressed(one: Any) -> None:
         typed.press(str(one.get("name")), str(one.get("id")))
 
     _component(
         key=KEY,
         data=data,
-        on_edited_change=edited,
-        on_entered_change=entered,
-        on_chosen_change=chosen,
-        on_pressed_change=pressed,
+        told={"edited": edited, "entered": entered, "chosen": chosen, "pressed": pressed},
     )

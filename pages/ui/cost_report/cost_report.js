@@ -1,23 +1,23 @@
 // What stands below the verdict: the question, prices to type over, people's time, rent or buy, formulas, quotes.
 const memory = new WeakMap();
 
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".cost");
   const kept = memory.get(root) ?? { rent: { all: false }, buy: { all: false } };
   memory.set(root, kept);
-  for (const { name, options, chosen } of data.rows) pressed(root.querySelector(`[data-row="${name}"]`), options, chosen, (id) => setTriggerValue("pressed", { name, id }));
+  for (const { name, options, chosen } of data.rows) pressed(root.querySelector(`[data-row="${name}"]`), options, chosen, (id) => tell("pressed", { name, id }));
   write(root.querySelector(".notice"), data.notice ?? "");
   for (const name of ["rent", "buy"]) {
     const frame = root.querySelector(`[data-prices="${name}"]`);
     frame.hidden = !data[name];
     if (data[name])
       priceTable(frame, kept[name], data[name], {
-        edited: (id, value) => setTriggerValue("edited", { table: name, id, value }),
-        chosen: (gpu) => setTriggerValue("chosen", { gpu }),
+        edited: (id, value) => tell("edited", { table: name, id, value }),
+        chosen: (gpu) => tell("chosen", { gpu }),
       });
   }
   for (const group of data.groups)
-    numbers(root.querySelector(`[data-group="${group.name}"]`), group, (field, value) => setTriggerValue("entered", { field, value }));
+    numbers(root.querySelector(`[data-group="${group.name}"]`), group, (field, value) => tell("entered", { field, value }));
   const buy = root.querySelector("[data-buy]");
   buy.hidden = !data.buy;
   write(buy.querySelector("p"), data.lead);

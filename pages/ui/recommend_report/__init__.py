@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from pages.ui import mounted, plain_table
 
 _FOLDER = Path(__file__).parent
@@ -39,23 +37,7 @@ def form(data: Mapping[str, Any], told: Mapping[str, Callable[[Any], None]]) -> 
     "purpose", a "view" or a "duel" is pressed ({id}).
     """
 
-    def callback(name: str) -> Callable[[], None]:
-        def tell() -> None:
-            value = (st.session_state.get(FORM_KEY) or {}).get(name)
-            if value:
-                told[name](value)
-
-        return tell
-
-    _form(
-        key=FORM_KEY,
-        data=data,
-        on_entered_change=callback("entered"),
-        on_preset_change=callback("preset"),
-        on_purpose_change=callback("purpose"),
-        on_view_change=callback("view"),
-        on_duel_change=callback("duel"),
-    )
+    _form(key=FORM_KEY, data=data, told=told)
 
 
 def report(parts: list[dict[str, Any]], chart: Mapping[str, Any] | None = None) -> None:

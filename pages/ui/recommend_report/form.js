@@ -1,7 +1,7 @@
 // What the Recommend page asks for. Python decides every field, text and value; what is typed is told.
 const ROWS = { views: "view", presets: "preset", purposes: "purpose", duels: "duel" };
 
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".form");
   for (const [row, name] of Object.entries(ROWS)) {
     const place = root.querySelector(`[data-row="${row}"]`);
@@ -12,13 +12,13 @@ function mount({ parentElement, data, setTriggerValue }) {
       button.title = shown[i].help ?? "";
       const on = shown[i].on ?? (name === "view" || name === "purpose" ? shown[i].id === data[name] : null);
       if (on !== null) button.setAttribute("aria-pressed", String(on));
-      button.onclick = () => setTriggerValue(name, { id: shown[i].id });
+      button.onclick = () => tell(name, { id: shown[i].id });
     });
   }
   write(root.querySelector(".notice"), data.notice ?? "");
   const groups = root.querySelector(".groups");
   lines(groups, data.groups.length, () => make("legend", make("fieldset", groups)).parentElement).forEach((set, i) =>
-    fields(set, data.groups[i], (field, value) => setTriggerValue("entered", { field, value })),
+    fields(set, data.groups[i], (field, value) => tell("entered", { field, value })),
   );
 }
 

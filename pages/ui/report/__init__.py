@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui import mounted, plain_table
-from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
 _KEY = "report"
@@ -36,11 +35,4 @@ def draw(data: Mapping[str, Any], pressed: Mapping[str, Callable[[Any], None]]) 
     ("detail", {gpu}).
     """
 
-    _component(
-        key=_KEY,
-        data=data,
-        on_apply_change=told(_KEY, "apply", pressed),
-        on_format_change=told(_KEY, "format", pressed),
-        on_place_change=told(_KEY, "place", pressed),
-        on_detail_change=told(_KEY, "detail", pressed),
-    )
+    _component(key=_KEY, data=data, told=pressed)

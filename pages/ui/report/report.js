@@ -2,7 +2,7 @@
 // One component, because every Streamlit element costs a redraw of its own. Text goes in by textContent only.
 const memory = new WeakMap();
 
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".report");
   const kept = memory.get(root) ?? { matrix: {}, map: {} };
   memory.set(root, kept);
@@ -10,17 +10,17 @@ function mount({ parentElement, data, setTriggerValue }) {
 
   lines(part("chosen"), data.chosen.length, () => make("span", part("chosen"))).forEach((item, i) => write(item, data.chosen[i]));
   write(part("reserve"), data.reserve);
-  changes(part("changes"), data.changes, (gpu) => setTriggerValue("apply", gpu));
+  changes(part("changes"), data.changes, (gpu) => tell("apply", gpu));
 
   part("views").hidden = !data.views;
   if (!data.views) return;
   const { speed, matrix, detail, map, terms } = data.views;
   words(part("speed"), ".plain", speed);
-  states(part("matrix"), kept.matrix, matrix, (row, column) => setTriggerValue("format", { row, column }));
-  choices(root.querySelector("select"), detail, (gpu) => setTriggerValue("detail", { gpu }));
+  states(part("matrix"), kept.matrix, matrix, (row, column) => tell("format", { row, column }));
+  choices(root.querySelector("select"), detail, (gpu) => tell("detail", { gpu }));
   part("map").hidden = part("terms").hidden = !map;
   if (!map) return;
-  states(part("map"), kept.map, map, (row, column) => setTriggerValue("place", { row, column }));
+  states(part("map"), kept.map, map, (row, column) => tell("place", { row, column }));
   words(part("terms"), ".plain", terms);
   const addends = part("speed-terms");
   addends.hidden = !terms.speed;

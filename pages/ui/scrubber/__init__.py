@@ -8,7 +8,6 @@ than itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,22 +31,21 @@ _component = mounted.component(
 )
 
 
-def _sent(key: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What each thumb and number sent last: `value`, and the number `at` of the message."""
-    held = st.session_state.get(key) or {}
-    return {name: held.get(name) or {} for name in names}
+def _sent(key: str, field: str) -> dict[str, Any]:
+    """What a thumb or number sent last: `value`, and the number `at` of the message."""
+    return (st.session_state.get(key) or {}).get(field) or {}
 
 
-def _moved(key: str, name: str, field: str) -> None:
+def _moved(key: str, field: str) -> None:
     """A thumb was let go or a number was typed: its value goes to the link."""
-    value = _sent(key, (name,))[name].get("value")
+    value = _sent(key, field).get("value")
     if isinstance(value, int) and link.takes(field, value):
         state.put(**{field: value})
 
 
 def _entered(key: str, field: str, one: Asked) -> None:
     """A number was entered: its value goes to the link, or the next answer says why not."""
-    typed = _sent(key, (field,))[field].get("value")
+    typed = _sent(key, field).get("value")
     fields = asked.taken(one, field, typed)
     if fields:
         state.put(**fields)
@@ -55,7 +53,7 @@ def _entered(key: str, field: str, one: Asked) -> None:
         told.keep(asked.refusal(one, field, typed))
 
 
-def _drawn() -> None:
+def _drawn(_: Any) -> None:
     st.session_state[_DRAWN] = True
 
 
@@ -67,22 +65,22 @@ def drawn() -> bool:
 def draw(data: dict[str, Any], scenario: Scenario, key: str = _KEY) -> None:
     """Mount the component with the tracks of this scenario, and the numbers of its task."""
     thumbs, numbers = SCRUBBERS[scenario.task], NUMBERS[scenario.task]
-    told_by: dict[str, Any] = {
-        f"on_{name}_change": partial(_moved, key, name, field) for name, field in thumbs.items()
+    callbacks: dict[str, Any] = {
+        f"on_{field}_change": partial(_moved, key, field) for field in thumbs.values()
     } | {f"on_{field}_change": partial(_entered, key, field, one) for field, one in numbers.items()}
-    sent = _sent(key, (*thumbs, *numbers))
     _component(
         key=key,
         data=data
         | {
             "hints": [glossary.TERMS.get(part, "") for part in data["parts"]],
+            "fields": thumbs,
             "about": {name: glossary.of_field(field) or "" for name, field in thumbs.items()},
             "numbers": [asked.box(one, field, scenario) for field, one in numbers.items()],
             "notice": told.taken(),
             "session": state.session(),
             "tellWhenDrawn": not drawn(),
-            "seen": {name: last.get("at") for name, last in sent.items()},
+            "seen": {field: _sent(key, field).get("at") for field in (*thumbs.values(), *numbers)},
         },
-        on_drawn_change=_drawn,
-        **told_by,
+        told={"drawn": _drawn},
+        **callbacks,
     )

@@ -22,22 +22,25 @@ const set = (node, name, value) => {
 const gib = (value) => value.toFixed(value < 100 ? 2 : 1);
 const percent = (value) => `${Math.max(0, value).toFixed(3)}%`;
 
-function mount({ parentElement, data, setStateValue, setTriggerValue }) {
+function mount({ parentElement, data, setStateValue, tell }) {
   const root = parentElement.querySelector(".scrubber");
-  const kept = memory.get(root) ?? { active: null, sent: 0, waiting: {}, at: {} };
+  const kept = memory.get(root) ?? { active: null, sent: 0, waiting: {}, at: {}, fields: {} };
   memory.set(root, kept);
   kept.data = data;
   kept.send = (name, value) => {
     const message = { value, at: ++kept.sent + Date.now() };
     delete kept.waiting[name];
     kept.waiting[name] = message; // the newest stands last
-    setStateValue(name, message);
+    setStateValue(kept.fields[name] ?? name, message);
   };
+  if (JSON.stringify(kept.fields) !== JSON.stringify(data.fields)) {
+    Object.assign(kept, { fields: data.fields, waiting: {}, active: null, shape: "", numbered: "" }); // another task
+  }
   const restarted = kept.session !== undefined && kept.session !== data.session;
   kept.session = data.session;
   for (const [name, message] of Object.entries(kept.waiting)) {
     if (restarted) setTimeout(() => kept.send(name, message.value)); // a new server knows no callback for it
-    else if (data.seen[name] === message.at) delete kept.waiting[name];
+    else if (data.seen[kept.fields[name] ?? name] === message.at) delete kept.waiting[name];
   }
 
   const palette = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
@@ -49,7 +52,7 @@ function mount({ parentElement, data, setStateValue, setTriggerValue }) {
   draw(root, kept, kept.active ?? Object.keys(kept.waiting).findLast((name) => name in data.tracks) ?? "context");
   if (data.tellWhenDrawn && kept.told !== data.session) {
     kept.told = data.session; // after the paint, so that the heavy views do not come before it
-    requestAnimationFrame(() => setTimeout(() => setTriggerValue("drawn", true)));
+    requestAnimationFrame(() => setTimeout(() => tell("drawn", true)));
   }
 }
 
@@ -156,11 +159,13 @@ function slider(root, kept, parent, name) {
   const strip = make("div", box, { class: "strip", "aria-hidden": "true" });
   const ticks = make("div", box, { class: "ticks", "aria-hidden": "true" });
   const note = make("p", box);
+  const task = kept.fields;
   let byPointer = false;
   let timer = 0; // one for each thumb: the other one must not stop it
   const release = () => {
     clearTimeout(timer);
     timer = 0;
+    if (task !== kept.fields) return; // what waits in a box of another task
     if (kept.active === name) kept.active = null;
     const track = kept.data.tracks[name];
     const known = kept.waiting[name]?.value ?? track.stops[track.index];
@@ -195,10 +200,12 @@ function slider(root, kept, parent, name) {
 
 // A number typed exactly: sent on Enter or when the field is left; steps of its arrows wait for the last one.
 function typed(kept, exact, name, show) {
+  const task = kept.fields;
   let timer = 0;
   const commit = () => {
     clearTimeout(timer);
     timer = 0;
+    if (task !== kept.fields) return; // what waits in a box of another task
     delete exact.dataset.typing;
     const track = kept.data.tracks[name];
     const now = kept.waiting[name]?.value ?? track.stops[track.index];
@@ -244,10 +251,12 @@ function numbers(place, kept) {
 }
 
 function entered(kept, input, field) {
+  const task = kept.fields;
   let timer = 0;
   const commit = () => {
     clearTimeout(timer);
     timer = 0;
+    if (task !== kept.fields) return; // what waits in a box of another task
     delete input.dataset.typing;
     const now = kept.waiting[field]?.value ?? kept.data.numbers.find((one) => one.field === field).value;
     if (input.validity.badInput) input.value = now;

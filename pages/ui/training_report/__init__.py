@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui import mounted, report
-from pages.ui.presses import told
 
 _FOLDER = Path(__file__).parent
 _KEY = "training-report"
@@ -32,9 +31,4 @@ def draw(data: Mapping[str, Any], pressed: Mapping[str, Callable[[Any], None]]) 
     detail ("detail", {gpu}).
     """
 
-    _component(
-        key=_KEY,
-        data=data,
-        on_apply_change=told(_KEY, "apply", pressed),
-        on_detail_change=told(_KEY, "detail", pressed),
-    )
+    _component(key=_KEY, data=data, told=pressed)

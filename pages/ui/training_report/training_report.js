@@ -1,12 +1,12 @@
 // What stands below the verdict of a fine-tune or a training run: changes that make it fit, times, formulas and
 // what others measured. One component, because every Streamlit element costs a redraw of its own.
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".report");
   const part = (name) => root.querySelector(`[data-${name}]`);
 
   write(part("deadline"), data.deadline);
   lines(part("chosen"), data.chosen.length, () => make("span", part("chosen"))).forEach((item, i) => write(item, data.chosen[i]));
-  changes(part("changes"), data.changes, (gpu) => setTriggerValue("apply", gpu));
+  changes(part("changes"), data.changes, (gpu) => tell("apply", gpu));
 
   part("views").hidden = !data.views;
   if (!data.views) return;
@@ -14,7 +14,7 @@ function mount({ parentElement, data, setTriggerValue }) {
   part("times").hidden = part("terms").hidden = root.querySelector(".detail").hidden = !times;
   if (times) {
     plainTable(part("times").querySelector(".plain"), times);
-    choices(root.querySelector("select"), detail, (gpu) => setTriggerValue("detail", { gpu }));
+    choices(root.querySelector("select"), detail, (gpu) => tell("detail", { gpu }));
     const [told, table] = [part("terms").querySelector(".soft"), part("terms").querySelector(".plain")];
     write(told, terms.impossible);
     table.hidden = !terms.table;

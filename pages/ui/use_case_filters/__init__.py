@@ -44,8 +44,7 @@ def taken(field: str, value: Any) -> dict[str, Any]:
     return fields if all(link.takes(name, one) for name, one in fields.items()) else {}
 
 
-def _filtered() -> None:
-    sent = (st.session_state.get(_KEY) or {}).get("filter") or {}
+def _filtered(sent: Any) -> None:
     st.session_state[_SEEN] = sent.get("at")
     if fields := taken(sent.get("field", ""), sent.get("value")):
         state.put(**fields)
@@ -87,5 +86,5 @@ def draw(
             "seen": st.session_state.get(_SEEN),
             "session": state.session(),
         },
-        on_filter_change=_filtered,
+        told={"filter": _filtered},
     )

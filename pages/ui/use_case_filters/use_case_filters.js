@@ -3,7 +3,7 @@
 const WIDE_PX = 700; // where all groups are seen without a press
 const memory = new WeakMap(); // root -> what this instance keeps between runs
 
-function mount({ parentElement, data, setTriggerValue }) {
+function mount({ parentElement, data, tell }) {
   const root = parentElement.querySelector(".filters");
   const kept = memory.get(root) ?? { at: 0, waiting: {}, chosen: {}, years: {} };
   memory.set(root, kept);
@@ -13,7 +13,7 @@ function mount({ parentElement, data, setTriggerValue }) {
   kept.send = (field, value) => {
     kept.at = Math.max(kept.at + 1, Date.now());
     kept.waiting[field] = kept.at;
-    setTriggerValue("filter", { field, value, at: kept.at });
+    tell("filter", { field, value, at: kept.at });
     show(root, kept, data);
   };
   for (const group of data.groups) if (!(group.field in kept.waiting)) kept.chosen[group.field] = new Set(group.chosen);
