@@ -48,6 +48,7 @@ PRECISIONS: Final[dict[str, Precision]] = {
 # Published form factors are free text; the first word found decides the class.
 FORM_WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("superchip", "superchip"),
+    ("socket", "superchip"),  # CPU and GPU in the socket of a server
     ("soc", "soc"),
     ("apu", "soc"),
     ("workstation", "workstation"),
@@ -55,6 +56,7 @@ FORM_WORDS: Final[tuple[tuple[str, str], ...]] = (
     ("sxm", "module"),
     ("oam", "module"),
     ("module", "module"),
+    ("active", "workstation"),  # a fan of its own; cards of servers have none
     ("pcie", "server"),
 )
 FORMS: Final[dict[str, str]] = {
@@ -62,7 +64,7 @@ FORMS: Final[dict[str, str]] = {
     "server": "Server PCIe card",
     "workstation": "Workstation card",
     "consumer": "Consumer card",
-    "superchip": "Superchip",
+    "superchip": "Superchip or server APU",
     "soc": "SoC or APU",
 }
 

@@ -374,7 +374,7 @@ def _short(found: Recommendation, best: Choice) -> str:
         else ""
     )
     return (
-        f"**A short run.** Only the run is counted. Providers bill by the minute or by the hour. Starting "
+        f"**A short run.** Only the run is counted, not the least time that a provider bills. Starting "
         f"{best.gpus:,} GPUs and loading the model is not counted, and can take longer than the run.{single}"
     )
 

@@ -35,11 +35,11 @@ def test_every_form_factor_has_a_class_and_every_class_a_card() -> None:
         ("h100-sxm5-80gb", "module"),
         ("mi300x-192gb", "module"),
         ("l40s-48gb", "server"),
-        ("rtx-a6000-48gb", "server"),  # "PCIe dual-slot, active": no word says workstation
+        ("rtx-a6000-48gb", "workstation"),  # "PCIe dual-slot, active": no word says workstation
         ("rtx-6000-ada-48gb", "workstation"),
         ("rtx-4090-24gb", "consumer"),
         ("gb200-186gb", "superchip"),
-        ("mi300a-128gb", "soc"),
+        ("mi300a-128gb", "superchip"),
         ("apple-m3-ultra", "soc"),
     ],
 )

@@ -367,3 +367,30 @@ def test_presets_are_sound_and_answered() -> None:
         assert np.isfinite(result.best.power_w)
         assert recommend_text.headline(result)
         assert all(catalogue.gpu_name(one.gpu) == one.name for one in result.choices)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "place"),
+    [
+        ("rtx-a6000-48gb", "workstation"),
+        ("rtx-6000-ada-48gb", "workstation"),
+        ("rtx-pro-6000-ws-96gb", "workstation"),
+        ("titan-rtx-24gb", "workstation"),
+        ("rtx-4090-24gb", "workstation"),
+        ("dgx-spark-gb10", "workstation"),
+        ("a40-48gb", "datacentre"),
+        ("l40s-48gb", "datacentre"),
+        ("rtx-pro-6000-server-96gb", "datacentre"),
+        ("mi300a-128gb", "datacentre"),
+        ("gh200-96gb", "datacentre"),
+        ("h100-sxm5-80gb", "datacentre"),
+    ],
+)
+def test_where_a_card_belongs(gpu: str, place: str) -> None:
+    cards = recommend_load._cards(True)
+    assert cards.place[cards.ids.index(gpu)] == place
+
+
+@pytest.mark.parametrize("gpu", ["rtx-pro-6000-server-96gb", "rtx-6000-ada-48gb", "a40-48gb", "mi300x-192gb"])
+def test_cards_with_ecc_are_known(gpu: str) -> None:
+    assert recommend_load.has_ecc(catalogue.spec_row(gpu))
