@@ -217,6 +217,13 @@ def gpu_rates(
     devices = devices if devices == devices else 1.0
     processors, assumed = processors_hz(spec)
     watts, assumed_watts = board_watts(spec, processors)
+    known = _first(spec, _SIXTEEN[:2]) > 0
+    ordinary = (
+        ""
+        if known
+        else f"{_text(spec, 'name')}: no rate of 16-bit matrix products is known; counted with that of its "
+        "ordinary instructions"
+    )
     return GpuRates(
         bandwidth=bandwidth / devices,
         compute=peak / devices,
@@ -230,7 +237,7 @@ def gpu_rates(
         crossings=pcie_crossings(spec),
         watts=watts / devices,
         computed_in=dtype,
-        assumptions=tuple(text for text in (assumed, assumed_watts) if text),
+        assumptions=tuple(text for text in (ordinary, assumed, assumed_watts) if text),
     )
 
 

@@ -26,6 +26,7 @@ from gpu_data import models as model_data
 from pages.ui import catalogue, words
 from pages.ui.gpu_counts import layers_words, split_words
 
+_SIXTEEN_BITS = ("fp16", "bf16")  # what formats are computed in that a GPU need not know
 STAGES = {"pp2": 2, "pp4": 4, "pp8": 8}
 
 
@@ -145,10 +146,18 @@ class Workload:
         return self.unread([gpu]) or (way.reason if way.state == "no" else None)
 
     def near_weights(self, gpus: Sequence[PinnedGpu] = ()) -> list[Any]:
-        """Weight formats that the engine reads and the GPUs run, next in size to the one chosen first."""
+        """Weight formats that the engine reads and the GPUs run, next in size to the one chosen first.
+
+        Those made to be multiplied as they are (FP4) come last where a GPU would only store them.
+        """
         able = _by_nearness(self.architecture, self.weight_format.id, self.engine.algorithm)
         formats = (catalogue.weight_formats()[one] for one in able)
-        return [fmt for fmt in formats if all(self.support(gpu.id, fmt).state != "no" for gpu in gpus)]
+        found = []
+        for fmt in formats:
+            states = {self.support(gpu.id, fmt).state for gpu in gpus}
+            if "no" not in states:
+                found.append((fmt.compute_dtype not in _SIXTEEN_BITS and "storage" in states, fmt))
+        return [fmt for _, fmt in sorted(found, key=lambda pair: pair[0])]
 
     def near_caches(self, gpus: Sequence[PinnedGpu] = ()) -> list[Any]:
         """Cache formats that the engine reads, next in size to the one chosen first."""

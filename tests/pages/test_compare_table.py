@@ -35,7 +35,7 @@ def test_every_form_factor_has_a_class_and_every_class_a_card() -> None:
         ("h100-sxm5-80gb", "module"),
         ("mi300x-192gb", "module"),
         ("l40s-48gb", "server"),
-        ("rtx-a6000-48gb", "workstation"),  # "PCIe dual-slot, active": no word says workstation
+        ("rtx-a6000-48gb", "workstation"),  # a fan of its own
         ("rtx-6000-ada-48gb", "workstation"),
         ("rtx-4090-24gb", "consumer"),
         ("gb200-186gb", "superchip"),
