@@ -11,6 +11,7 @@ from typing import Literal
 from calculators import cost
 from calculators.scenario import Scenario
 from gpu_data import mig
+from gpu_data.judgements import Source, sources_of
 from pages.ui import catalogue, cost_text, recommend_slices, recommend_views, words
 from pages.ui.recommend_load import Choice, Recommendation, recommend, with_purpose
 from pages.ui.training_load import METHOD_NAMES
@@ -24,44 +25,18 @@ FOUR = (H100, A100, A6000, L40S)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A page that makes a judgement: its title and address."""
-
-    title: str
-    url: str
-
-
-JOBS = Source(
-    "Nuqta: L40S vs A100 vs H100, which GPU for which job",
-    "https://www.nuqtai.com/en/journal/l40s-a100-h100-gpu-task-matrix-2026",
-)
-SPLIT = Source(
-    "Servnet: L40S vs H100 for AI inference, which GPU fits your model?",
-    "https://www.servnetuk.com/ai-gpu-calculator/l40s-vs-h100-for-ai-inference",
-)
-WORKSTATION = Source(
-    "Valebyte: A6000 vs A100, which GPU wins for machine learning",
-    "https://valebyte.com/en/guides/a6000-vs-a100-which-gpu-wins-for-machine-learning/",
-)
-CONSUMER = Source(
-    "Fridays with Faraday: Datacenter vs Consumer GPUs, H100 vs RTX 4090",
-    "https://fridayswithfaraday.com/posts/gpu-hw-datacenter-gpu-vs-consumer",
-)
-VENDOR = Source(
-    "NVIDIA on the L40S, announced on 8 August 2023 (up to 1.2 times)",
-    "https://www.nvidia.com/en-us/data-center/l40s/",
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
-    """A common judgement, who makes it, what our numbers say, and whether they agree."""
+    """A common judgement, what our numbers say, and whether they agree."""
 
     id: str
     claim: str
-    sources: tuple[Source, ...]
     outcome: Outcome
     numbers: str
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Who makes it."""
+        return sources_of(self.id)
 
 
 def _found(today: date, asked: str, **fields: object) -> Recommendation:
@@ -103,7 +78,6 @@ def _large_training(today: date) -> Judgement:
     return Judgement(
         "large-training",
         "H100 and A100 lead the training of large models.",
-        (JOBS,),
         "agree" if agree else "partly" if set(by_time[:2]) == lead else "disagree",
         f"Llama 3.1 70B on 1T tokens, 512 GPUs of each kind: {told}.{more}",
     )
@@ -128,7 +102,6 @@ def _l40s_training(today: date) -> Judgement:
     return Judgement(
         "l40s-training",
         "L40S suits inference rather than training over many GPUs, for want of NVLink.",
-        (JOBS, SPLIT),
         "agree" if train > 1.2 * infer else "partly" if train > infer else "disagree",
         f"Against an A100 it takes {train:.2f} times as long to train a 70B model on 64 GPUs, "
         f"and {infer:.2f} "
@@ -158,7 +131,6 @@ def _a6000_workstation(today: date) -> Judgement:
     return Judgement(
         "a6000-workstation",
         "RTX A6000 handles small and mid-size training on a workstation.",
-        (WORKSTATION,),
         "agree" if all(right) else "partly" if any(right[:3]) else "disagree",
         "; ".join(told) + ".",
     )
@@ -189,7 +161,6 @@ def _h100_concurrency(today: date) -> Judgement:
     return Judgement(
         "h100-concurrency",
         "H100 pays for inference only at high concurrency.",
-        (CONSUMER, JOBS),
         "agree" if pays and max(narrow, home) < 1 else "partly" if falls else "disagree",
         f"USD per million tokens of H100, A100, L40S with a 70B model in FP8, by users at "
         f"once: {'; '.join(told)}. "
@@ -219,7 +190,6 @@ def _rtx_4090_value(today: date) -> Judgement:
     return Judgement(
         "4090-value",
         "RTX 4090 is the better value while everything fits in 24 GB (7B to 13B in 4 bits, one user).",
-        (CONSUMER,),
         "agree" if all(right) else "partly" if any(right) else "disagree",
         f"AWQ INT4, one user, against an H100: {'; '.join(told)}.",
     )
@@ -243,7 +213,6 @@ def _mig_tenants(today: date) -> Judgement:
     return Judgement(
         "mig-tenants",
         "With many tenants, MIG and headroom decide.",
-        (CONSUMER,),
         "agree" if min(fits.values()) > 1 and len(without) == 3 else "disagree",
         f"An 8B model in AWQ INT4 with 4,096 tokens fits {named[H100]} of one H100 and {named[A100]} of one "
         f"A100, each tenant with memory and bandwidth of its own. All profiles of the H100: "
@@ -272,7 +241,6 @@ def _images(today: date) -> Judgement:
     return Judgement(
         "l40s-images",
         "L40S beats A100 by about 1.2 times on image generation with FP8.",
-        (VENDOR,),
         outcome,
         f"{said} Dense peaks alone: {peaks:.2f} times in FP16, {eight:.2f} times with FP8 against FP16; "
         f"bandwidth "

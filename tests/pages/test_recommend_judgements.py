@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from gpu_data import judgements as judgement_data
 from gpu_data import mig
 from pages.ui.recommend_judgements import ALL, judgements
 
@@ -49,3 +50,7 @@ def test_slices_are_named_that_a_judgement_counts() -> None:
     for gpu in ("h100-sxm5-80gb", "a100-sxm4-80gb"):
         assert mig.profiles(gpu) in numbers
     assert "fits 7 × 1g.10gb (9.75 GiB each) of one H100" in numbers
+
+
+def test_every_source_makes_a_judgement_that_is_run() -> None:
+    assert {name for one in judgement_data.sources() for name in one.judgements} == set(ALL)
