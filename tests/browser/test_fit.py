@@ -159,6 +159,24 @@ def test_a_number_beside_the_verdict_travels_and_one_that_is_not_taken_is_named(
     expect(other.get_by_role("status").filter(has_text="keeps its value")).to_have_count(0)
 
 
+@pytest.mark.parametrize(("task", "box"), [("Fine-tune", "Samples"), ("Train", "Sequence length")])
+def test_a_number_half_typed_never_lands_in_another_task(
+    page: Page, server: str, task: str, box: str
+) -> None:
+    opened(page, f"{server}/?model=qwen2.5-14b")
+    page.get_by_role("radio", name=task).click()
+    typed = page.get_by_role("spinbutton", name=box, exact=True)
+    expect(typed).to_be_visible()
+    settled(page)
+    typed.fill("54096")
+    page.go_back()
+    expect(page.get_by_role("spinbutton", name="Context (max_model_len)")).to_have_value("8192")
+    page.wait_for_timeout(1500)  # longer than a box waits for its last step
+    settled(page)
+    expect(page.get_by_role("spinbutton", name="Context (max_model_len)")).to_have_value("8192")
+    assert "54096" not in page.url
+
+
 # ---------------------------------------------------------------- quick input
 
 
