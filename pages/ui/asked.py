@@ -36,14 +36,20 @@ def box(asked: Asked, field: str, scenario: Scenario) -> dict[str, str]:
 
 
 def _number(asked: Asked, field: str, typed: Any) -> float | int | None:
-    """What was typed in the field's own unit and type; None when it is no number."""
+    """What was typed in the field's own unit and type; None when it is no such number."""
     try:
         value = float(typed) * asked.unit
     except (TypeError, ValueError):
         return None
     if not math.isfinite(value):
         return None
-    return round(value) if "int" in str(Scenario.model_fields[field].annotation) else value
+    if not _whole(field):
+        return value
+    return round(value) if math.isclose(value, round(value), rel_tol=1e-9) else None
+
+
+def _whole(field: str) -> bool:
+    return "int" in str(Scenario.model_fields[field].annotation)
 
 
 def taken(asked: Asked, field: str, typed: Any) -> dict[str, Any]:
@@ -61,5 +67,6 @@ def refusal(asked: Asked, field: str, typed: Any) -> str:
     """Which box does not take what was typed, and why."""
     number = _number(asked, field, typed)
     if number is None:
-        return f"“{asked.label}” keeps its value: it takes a number."
+        kind = "a whole number" if _whole(field) and asked.unit == 1 else "a number"
+        return f"“{asked.label}” keeps its value: it takes {kind}."
     return told.not_taken(field, asked.label, number, asked.unit, typed)

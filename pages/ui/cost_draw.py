@@ -25,7 +25,6 @@ from pages.ui import (
 from pages.ui.cost_load import Costs, Option
 from pages.ui.cost_report import Typed, price_table
 
-_REFUSED = "cost-refused"
 _PRICES = {"rent": "price_edits", "buy": "purchase_edits"}
 
 
@@ -40,7 +39,6 @@ def edit_price(table: str, gpu: str, usd: float | None) -> None:
         state.put(**{field: kept})
     else:
         told.keep(told.not_taken(field, catalogue.gpu_name(gpu), kept, shown=usd))
-        _refuse()
 
 
 def type_number(field: str, value: float | None) -> None:
@@ -49,7 +47,6 @@ def type_number(field: str, value: float | None) -> None:
         state.put(**fields)
     else:
         told.keep(cost_fields.refusal(state.last(), field, value))
-        _refuse()
 
 
 def press(row: str, choice: str) -> None:
@@ -57,11 +54,6 @@ def press(row: str, choice: str) -> None:
     if fields := cost_fields.pressed(row, choice):
         told.keep(told.also_changed(state.last(), fields))
         state.put(**fields)
-
-
-def _refuse() -> None:
-    """Something was typed that is not taken: the browser must be told again what is held."""
-    st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
 
 
 def show(gpu: str) -> None:
@@ -83,7 +75,6 @@ def report(scenario: Scenario, costs: Costs | None, today: date) -> None:
     Without `costs`, which a refused scenario has none of, what is asked alone.
     """
     data: dict[str, Any] = {
-        "refused": st.session_state.get(_REFUSED, 0),
         "notice": told.taken(),
         "rows": cost_fields.rows(scenario),
         "groups": cost_fields.groups(scenario),

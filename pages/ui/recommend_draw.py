@@ -33,7 +33,6 @@ from pages.ui.recommend_judgements import judgements, sources
 from pages.ui.recommend_load import PURPOSES, Recommendation, purpose, with_purpose
 from pages.ui.recommend_presets import PRESETS, PUT_BACK
 
-_REFUSED = "recommend-refused"
 MOST_ROWS = 12
 MOST_POINTS = 40
 
@@ -61,9 +60,8 @@ def _enter(entered: Any) -> None:
     fields = recommend_fields.taken(state.last(), str(entered.get("field")), entered.get("value"))
     if fields:
         state.put(**fields)
-    else:  # the browser must be told again what is held
+    else:
         told.keep(recommend_fields.refusal(state.last(), str(entered.get("field")), entered.get("value")))
-        st.session_state[_REFUSED] = st.session_state.get(_REFUSED, 0) + 1
 
 
 def _preset(pressed: Any) -> None:
@@ -130,7 +128,6 @@ def form(scenario: Scenario) -> None:
             }
             for name, gpus in recommend_duel.DUELS.items()
         ]
-    data["refused"] = st.session_state.get(_REFUSED, 0)
     data["notice"] = told.taken()
     callbacks = {"entered": _enter, "preset": _preset, "purpose": _purpose, "view": _view, "duel": _duel}
     recommend_report.form(data, callbacks)

@@ -19,7 +19,8 @@ TOKENS = Asked("Tokens (billions)", 10**9)
     ("one", "field", "typed", "fields"),
     [
         (COUNT, "gpu_count", "4", {"gpu_count": 4}),
-        (COUNT, "gpu_count", "4.4", {"gpu_count": 4}),
+        (COUNT, "gpu_count", "4.4", {}),
+        (COUNT, "gpu_count", "4.0", {"gpu_count": 4}),
         (COUNT, "gpu_count", "", {"gpu_count": 1}),
         (COUNT, "gpu_count", None, {"gpu_count": 1}),
         (DAYS, "deadline_days", "", {"deadline_days": None}),
@@ -40,6 +41,14 @@ def test_what_becomes_of_what_was_typed(one: Asked, field: str, typed: Any, fiel
         refusal = asked.refusal(one, field, typed)
         assert refusal.startswith(f"“{one.label}” keeps its value: ")
         assert refusal.endswith(".")
+
+
+def test_a_refusal_says_what_the_box_takes() -> None:
+    assert (
+        asked.refusal(COUNT, "gpu_count", "2.5")
+        == "“GPUs of each kind” keeps its value: it takes a whole number."
+    )
+    assert asked.refusal(DAYS, "deadline_days", "soon").endswith("it takes a number.")
 
 
 def test_a_refusal_names_the_limit() -> None:

@@ -193,7 +193,7 @@ def test_what_is_typed_is_kept_when_it_can_be(typed: tuple[str, Any], kept: dict
         (("concurrency", "5000"), ("users at once", "5000", "above the largest value, 1024")),
         (("concurrency", "0"), ("users at once", "below the smallest value, 1")),
         (("busy_share", "3"), ("share of the hours at work", "above the largest value, 1")),
-        (("max_gpus", "x"), ("GPUs at most", "it takes a number")),
+        (("max_gpus", "x"), ("GPUs at most", "it takes a whole number")),
     ],
     ids=str,
 )

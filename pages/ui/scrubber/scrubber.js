@@ -198,15 +198,29 @@ function slider(root, kept, parent, name) {
   return { input, name: label, exact, unit, strip, ticks, note };
 }
 
-// A number typed exactly: sent on Enter or when the field is left; steps of its arrows wait for the last one.
-function typed(kept, exact, name, show) {
+// What is typed in a box counts on Enter or when it is left; steps of its arrows wait for the last one.
+function whenTyped(kept, input, commit) {
   const task = kept.fields;
   let timer = 0;
-  const commit = () => {
+  const done = () => {
     clearTimeout(timer);
     timer = 0;
     if (task !== kept.fields) return; // what waits in a box of another task
-    delete exact.dataset.typing;
+    delete input.dataset.typing;
+    commit();
+  };
+  input.oninput = () => {
+    input.dataset.typing = 1;
+    clearTimeout(timer);
+    timer = setTimeout(done, 900);
+  };
+  input.onkeydown = (event) => { if (event.key === "Enter") done(); };
+  input.onblur = () => { if (timer) done(); };
+}
+
+// A number typed exactly for a thumb.
+function typed(kept, exact, name, show) {
+  whenTyped(kept, exact, () => {
     const track = kept.data.tracks[name];
     const now = kept.waiting[name]?.value ?? track.stops[track.index];
     const value = Math.round(Number(exact.value));
@@ -216,14 +230,7 @@ function typed(kept, exact, name, show) {
       kept.send(name, value);
       show(value);
     }
-  };
-  exact.oninput = () => {
-    exact.dataset.typing = 1;
-    clearTimeout(timer);
-    timer = setTimeout(commit, 900);
-  };
-  exact.onkeydown = (event) => { if (event.key === "Enter") commit(); };
-  exact.onblur = () => { if (timer) commit(); };
+  });
 }
 
 // The task's other numbers. One keeps what the reader typed until the answer to it is here.
@@ -251,24 +258,11 @@ function numbers(place, kept) {
 }
 
 function entered(kept, input, field) {
-  const task = kept.fields;
-  let timer = 0;
-  const commit = () => {
-    clearTimeout(timer);
-    timer = 0;
-    if (task !== kept.fields) return; // what waits in a box of another task
-    delete input.dataset.typing;
+  whenTyped(kept, input, () => {
     const now = kept.waiting[field]?.value ?? kept.data.numbers.find((one) => one.field === field).value;
     if (input.validity.badInput) input.value = now;
     else if (input.value !== now) kept.send(field, input.value);
-  };
-  input.oninput = () => {
-    input.dataset.typing = 1;
-    clearTimeout(timer);
-    timer = setTimeout(commit, 900); // its arrows: wait for the last one
-  };
-  input.onkeydown = (event) => { if (event.key === "Enter") commit(); };
-  input.onblur = () => { if (timer) commit(); };
+  });
 }
 
 function draw(root, kept, name) {
